@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * Call chains: the return addresses from a call up to main, relative to their modules, name the
+ * place of a call on every rank and in every run of main. libunwind finds a chain once; after that
+ * it is recognised by comparing the return addresses on the stack with the remembered ones. */
+#ifndef PLIANT_INTERPOSE_CHAIN_H
+#define PLIANT_INTERPOSE_CHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PL_CHAIN_DEPTH = 48 };
+
+typedef struct pl_chain {
+    uint64_t hash;             /* of the module-relative return addresses, never 0 */
+    uintptr_t stack;           /* the caller's stack pointer after the call returned */
+    int depth;                 /* return addresses in `address` */
+    bool complete;             /* the chain ends in main's caller, within PL_CHAIN_DEPTH */
+    struct pl_chain *next;     /* same bucket */
+    struct pl_chain *follower; /* the chain that was asked for after this one: a guess */
+    struct pl_site *site;      /* what sites.c keeps of it, NULL: none */
+    uintptr_t address[PL_CHAIN_DEPTH]; /* return addresses, innermost first */
+    uintptr_t slot[PL_CHAIN_DEPTH];    /* where on the stack each is; slot[0] is the call's own */
+} pl_chain_t;
+
+/* The chain of a call that will return to return_address with the stack pointer `stack`. Must be
+ * called (through any number of frames of libpliant) from within that call. NULL: out of memory. */
+pl_chain_t *pl_chain_find(const void *return_address, const void *stack);
+
+/* Its hash, or 0. */
+uint64_t pl_chain_here(const void *return_address, const void *stack);
+
+/* True if a fresh walk by libunwind gives the same chain. */
+bool pl_chain_verify(const pl_chain_t *chain);
+
+/* "solve+0x1f2 < main+0x80" for messages; module-relative where there is no symbol. */
+void pl_chain_describe(const pl_chain_t *chain, char *text, size_t size);
+
+/* The end of the stack that belongs to main: main's frame ends below it. Set at the entry. */
+extern uintptr_t pl_chain_top;
+
+#endif
