@@ -39,6 +39,13 @@ int64_t pl_agree_post(const pl_round_t *round)
     return period;
 }
 
+void pl_agree_reset(void)
+{
+    request = MPI_REQUEST_NULL;
+    period = 1;
+    posted_at = 0;
+}
+
 pl_round_t pl_agree_complete(void)
 {
     pl_round_t heard = {.kind = PL_ROUND_NOTHING};

@@ -22,6 +22,9 @@ typedef struct pl_round {
  * processes of the world call it at the same tick. */
 int64_t pl_agree_post(const pl_round_t *round);
 
+/* A new world: its processes do not share the history of the period. */
+void pl_agree_reset(void);
+
 /* Completes the round that was posted last; PL_ROUND_NOTHING if there is none. */
 pl_round_t pl_agree_complete(void);
 

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "interpose/border.h"
 #include "interpose/clock.h"
+#include "interpose/files.h"
 #include "interpose/heap.h"
 #include "interpose/modules.h"
 #include "interpose/process.h"
@@ -102,6 +103,7 @@ static void first_entry(int argc, char **argv, char **envp)
         return;
     pl_unknown_look();
     pl_clock_first_entry();
+    pl_files_start();
     pl_process_setup(argc, argv, pl_trial_signals());
     pl_transaction_first_entry();
     on_exit(on_program_exit, NULL);

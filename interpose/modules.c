@@ -47,12 +47,10 @@ static bool starts_with(const char *text, const char *const *prefixes)
 static pl_owner_t owner_by_name(const char *name)
 {
     static const char *const system[] = {
-        "libc.so",       "ld-linux",  "libm.so",     "libpthread.so", "libdl.so",     "librt.so",
-        "libgcc_s.so",   "linux-",    "libgomp.so",  "libquadmath",   "libunwind",    "liblzma",
-        "libmvec",       "libresolv", "libutil.so",  "libanl",        "libnss_",      "libtsan",
-        "libasan",       "libubsan",  "liblsan",     "libmpi",        "libpmpi",      "libmpich",
-        "libfabric",     "libuc",     "libhwloc",    "libpmi",        "libfmpich",    "libz.so",
-        "liblto",        "libxml2",   "libpciaccess", NULL};
+        "libc.so",      "ld-linux",  "libm.so",   "libpthread.so", "libdl.so",  "librt.so",
+        "libgcc_s.so",  "linux-",    "libgomp.so", "libquadmath",  "libmvec",   "libresolv",
+        "libutil.so",   "libanl",    "libnss_",   "libtsan",       "libasan",   "libubsan",
+        "liblsan",      "libmpi",    "libpmpi",   NULL};
     static const char *const cxx[] = {"libstdc++", "libc++", NULL};
     static const char *const fortran[] = {"libgfortran", "libifcore", NULL};
 
@@ -162,37 +160,46 @@ static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* Whatever the MPI library needs (transitively) is the MPI library's, wherever it is installed. */
-static void claim_needs_of_mpi(void)
+/* Marks what a module needs directly; true if something new was marked. */
+static bool mark_needs(int module, bool *claimed)
 {
-    for (int i = 0; i < module_count; i++)
-        is_mpi[i] = !strncmp(file_name(modules[i].path), "libmpi", 6) ||
-                    !strncmp(file_name(modules[i].path), "libpmpi", 7);
-    for (int round = 0; round < 8; round++) {
-        for (int i = 0; i < module_count; i++) {
-            if (!is_mpi[i])
-                continue;
-            struct link_map *map = NULL;
-            void *handle = dlopen(modules[i].path, RTLD_LAZY | RTLD_NOLOAD);
-            if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) || !map)
-                continue;
-            const char *strings = NULL;
-            for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
-                if (d->d_tag == DT_STRTAB)
-                    strings = (const char *)d->d_un.d_ptr;
-            for (const ElfW(Dyn) *d = map->l_ld; strings && d->d_tag != DT_NULL; d++) {
-                if (d->d_tag != DT_NEEDED)
-                    continue;
-                for (int k = 1; k < module_count; k++)
-                    if (!strcmp(file_name(modules[k].path), strings + d->d_un.d_val) &&
-                        modules[k].owner == PL_OWNER_PROGRAM) {
-                        is_mpi[k] = true;
-                        modules[k].owner = PL_OWNER_SYSTEM;
-                    }
-            }
-            dlclose(handle);
-        }
+    struct link_map *map = NULL;
+    void *handle = dlopen(modules[module].path, RTLD_LAZY | RTLD_NOLOAD);
+    const char *strings = NULL;
+    bool more = false;
+
+    if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) || !map)
+        return false;
+    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_STRTAB)
+            strings = (const char *)d->d_un.d_ptr;
+    for (const ElfW(Dyn) *d = map->l_ld; strings && d->d_tag != DT_NULL; d++)
+        for (int k = 1; d->d_tag == DT_NEEDED && k < module_count; k++)
+            if (!claimed[k] && !strcmp(file_name(modules[k].path), strings + d->d_un.d_val))
+                more = claimed[k] = true;
+    dlclose(handle);
+    return more;
+}
+
+/* Whatever the MPI library or we ourselves need (transitively) is no part of the program, wherever
+ * it is installed. */
+static void claim_needs(void)
+{
+    bool claimed[MAX_MODULES] = {false}, more = true;
+
+    for (int i = 1; i < module_count; i++) {
+        const char *name = file_name(modules[i].path);
+        is_mpi[i] = !strncmp(name, "libmpi", 6) || !strncmp(name, "libpmpi", 7);
+        claimed[i] = is_mpi[i] || modules[i].owner == PL_OWNER_SELF;
     }
+    while (more) {
+        more = false;
+        for (int i = 1; i < module_count; i++)
+            more = (claimed[i] && mark_needs(i, claimed)) || more;
+    }
+    for (int i = 1; i < module_count; i++)
+        if (claimed[i] && modules[i].owner == PL_OWNER_PROGRAM)
+            modules[i].owner = PL_OWNER_SYSTEM;
 }
 
 static void index_text(void)
@@ -217,7 +224,7 @@ void pl_modules_scan(void)
     bool first_scan = module_count == 0;
     dl_iterate_phdr(scan_one, &first_scan);
     if (first_scan)
-        claim_needs_of_mpi();
+        claim_needs();
     index_text();
     if (module_count == MAX_MODULES)
         PL_WARN("more than %d shared libraries: the rest is taken for system libraries",

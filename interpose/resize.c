@@ -111,7 +111,10 @@ static void refuse_request(void *arg, const pl_request_t *r, const char *reason)
 static void report_control(void *arg, const pl_control_report_t *report)
 {
     (void)arg;
-    PL_LOG(report->level, "%s: line %d: %s", control.path, report->line, report->text);
+    if (report->line)
+        PL_LOG(report->level, "%s: line %d: %s", control.path, report->line, report->text);
+    else
+        PL_LOG(report->level, "%s: %s", control.path, report->text);
     if (report->level <= PL_LOG_WARN)
         pl_event_append_bad_line(control.path, report->line, report->id, report->text);
 }

@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/methods.h"
+#include "interpose/agree.h"
 #include "interpose/calls/attributes.h"
 #include "interpose/calls/errhandlers.h"
 #include "interpose/clock.h"
@@ -362,6 +363,7 @@ static void commit(pl_site_t *site, pl_exchange_t *x)
     pl_sites_take_notes(tx.deal.sites, tx.deal.site_count);
     site->baseline = baseline;
     pl_ticks = tx.deal.ticks;
+    pl_agree_reset();
     pl_resize_set_plan_next(tx.deal.plan_next);
     pl_resize_set_point(tx.deal.site);
 }

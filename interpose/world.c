@@ -242,17 +242,17 @@ static int initialise(int *argc, char ***argv, int level, int *provided)
     return MPI_SUCCESS;
 }
 
-int MPI_Init(int *argc, char ***argv)
+PL_EXPORT int MPI_Init(int *argc, char ***argv)
 {
     return initialise(argc, argv, MPI_THREAD_SINGLE, NULL);
 }
 
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+PL_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     return initialise(argc, argv, required, provided);
 }
 
-int MPI_Initialized(int *flag)
+PL_EXPORT int MPI_Initialized(int *flag)
 {
     if (!pl_enabled)
         return PMPI_Initialized(flag);
@@ -260,7 +260,7 @@ int MPI_Initialized(int *flag)
     return MPI_SUCCESS;
 }
 
-int MPI_Finalized(int *flag)
+PL_EXPORT int MPI_Finalized(int *flag)
 {
     if (!pl_enabled)
         return PMPI_Finalized(flag);
@@ -268,7 +268,7 @@ int MPI_Finalized(int *flag)
     return MPI_SUCCESS;
 }
 
-int MPI_Finalize(void)
+PL_EXPORT int MPI_Finalize(void)
 {
     if (pl_trial_active)
         pl_trial_fail("the program called MPI_Finalize before the resize point");
@@ -289,7 +289,7 @@ int MPI_Finalize(void)
     return PMPI_Finalize();
 }
 
-int MPI_Abort(MPI_Comm comm, int code)
+PL_EXPORT int MPI_Abort(MPI_Comm comm, int code)
 {
     (void)comm; /* every implementation of MPICH's kind ends the whole job */
     if (pl_trial_active)
@@ -297,7 +297,7 @@ int MPI_Abort(MPI_Comm comm, int code)
     return PMPI_Abort(MPI_COMM_WORLD, code);
 }
 
-int MPI_Query_thread(int *provided)
+PL_EXPORT int MPI_Query_thread(int *provided)
 {
     return PMPI_Query_thread(provided);
 }

@@ -102,6 +102,8 @@ static bool find_place(const pl_layout_t *layout, int source, int64_t offset, pl
     place->width = 8;
     place->ghost = offset < skip || offset >= owned_end || at >= layout->sure * unit;
     narrow(place, (offset < skip ? skip : offset < owned_end ? owned_end : end) - offset);
+    if (unit > 8) /* a row that was sampled by itself has zeros beyond its end */
+        narrow(place, unit - offset % unit);
     if (at < 0) {
         place->target = 0;
         next = 0;

@@ -37,10 +37,10 @@ endforeach()
 set_tests_properties(${faked} PROPERTIES LABELS preload TIMEOUT 120 PROCESSORS 2 ENVIRONMENT
                                          MPIR_CVAR_POLLS_BEFORE_YIELD=1)
 
-if(TARGET pliant)
+if(TARGET pliant_preload)
   add_test(NAME preload.closed_world
            COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/closed_world.py
-                   --library $<TARGET_FILE:pliant> --program $<TARGET_FILE:closed_world_program>
+                   --library $<TARGET_FILE:pliant_preload> --program $<TARGET_FILE:closed_world_program>
                    --calls ${PROJECT_SOURCE_DIR}/interpose/calls --mpicc ${PLIANT_MPICC_PATH}
                    --mpiexec ${PLIANT_MPIEXEC})
   set_tests_properties(preload.closed_world PROPERTIES LABELS preload TIMEOUT 300 PROCESSORS 2)

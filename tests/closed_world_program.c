@@ -117,6 +117,15 @@ static void test_messages(MPI_Comm comm)
     MPI_Waitsome(4, q, &n, indices, status);
     MPI_Waitall(4, q, status);
     add("Waitany Waitsome Waitall", b, N);
+    MPI_Barrier(comm);
+}
+
+static void test_special_requests(MPI_Comm comm)
+{
+    double a[N], b[N];
+    int next = (rank + 1) % size, last = (rank + size - 1) % size, flag;
+    MPI_Request q[3];
+    MPI_Status status[3];
     FRESH();
     MPI_Recv_init(b, N, MPI_DOUBLE, last, 7, comm, &q[0]);
     MPI_Send_init(a, N, MPI_DOUBLE, next, 7, comm, &q[1]);
@@ -289,6 +298,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     test_collectives(MPI_COMM_WORLD);
     test_messages(MPI_COMM_WORLD);
+    test_special_requests(MPI_COMM_WORLD);
     test_communicators();
     test_errors();
     test_windows();

@@ -266,6 +266,36 @@ static void boundaries_cut_samples(void **state)
     }
 }
 
+/* Rows of 5 floats, each sampled by itself: what a sample holds beyond its row is not compared. */
+static void rows_sampled_one_by_one(void **state)
+{
+    static const model_t model = {PL_KIND_BLOCK, MODEL_FRONT, 7, 20, 0, 0, 17};
+    static scene_t scene;
+
+    (void)state;
+    open_scene(&scene, &model, 2, 3);
+    sample_scene(&scene);
+    for (int s = 0; s < 2; s++) {
+        scene.counts[s] = 0;
+        for (int64_t row = 0; row < scene.source_bytes[s]; row += 20) {
+            pl_view_t view = {.base = scene.source[s] + row, .bytes = 20};
+            pl_sample_t *samples = scene.taken[s] + scene.counts[s];
+            int count = pl_sample_take(&view, samples, 8);
+
+            for (int i = 0; i < count; i++)
+                samples[i].offset += row;
+            scene.counts[s] += count;
+        }
+    }
+    pl_sizes_t sizes = {2, 3, scene.source_bytes, scene.target_bytes};
+    pl_layout_free(scene.layouts, scene.count);
+    assert_int_equal(pl_layout_propose(&sizes, 20, &scene.layouts, &scene.count), PL_OK);
+    pl_check_t check = check_scene(&scene, &scene.layouts[0]);
+    assert_int_equal(check.agree, 7 * 5);
+    assert_int_equal(check.disagree, 0);
+    close_scene(&scene);
+}
+
 /* 9 rows of 3 doubles in 5 + 5 and in 3 + 3 + 3 + 3: what a tenth row holds is nobody's. */
 static void padding_may_differ(void **state)
 {
@@ -389,6 +419,7 @@ int main(void)
         cmocka_unit_test(data_decide),
         cmocka_unit_test(one_wrong_cell_is_seen),
         cmocka_unit_test(boundaries_cut_samples),
+        cmocka_unit_test(rows_sampled_one_by_one),
         cmocka_unit_test(padding_may_differ),
         cmocka_unit_test(stale_ghosts_tell_the_split),
         cmocka_unit_test(constant_arrays_tell_nothing),
