@@ -12,7 +12,9 @@ list(TRANSFORM mpi_include_flags REPLACE "^-I" "" OUTPUT_VARIABLE mpi_include_di
 
 add_library(pliant_mpi_headers INTERFACE)
 target_include_directories(pliant_mpi_headers SYSTEM INTERFACE ${mpi_include_dirs})
+# As libraries, since they must come behind the objects. Our own objects may refer to MPI by weak
+# symbols only, for which a linker does not keep a library by itself.
 add_library(pliant_mpi INTERFACE)
-target_link_libraries(pliant_mpi INTERFACE pliant_mpi_headers)
-target_link_options(pliant_mpi INTERFACE ${mpi_link_flags})
+target_link_libraries(pliant_mpi INTERFACE pliant_mpi_headers -Wl,--push-state,--no-as-needed
+                                           ${mpi_link_flags} -Wl,--pop-state)
 find_program(PLIANT_MPIEXEC mpiexec.mpich NAMES mpiexec.mpich mpiexec.hydra mpiexec REQUIRED)

@@ -323,6 +323,7 @@ void pl_files_retire(void)
         pl_file_remove(file);
     }
     pl_path_each(retire_path);
+    pl_standard_forget_buffers();
     pthread_mutex_unlock(&pl_files.lock);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Calls of the program that open, close or change files. */
-/* Plain declarations only: the inline versions of the C library's headers are in the way of hooks. */
+/* Plain declarations only: the inline versions of the C library's headers are in the way of hooks.
+ */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -156,6 +156,15 @@ static void put_buffer(FILE *stream, const FILE *copy, bool rollback)
     }
 }
 
+void pl_standard_forget_buffers(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        FILE *stream = pl_standard_stream(fd);
+        if ((stream->_flags & USER_BUFFER) && pl_heap_owns(stream->_IO_buf_base))
+            drop_buffer(stream);
+    }
+}
+
 static void put_unread(const standard_t *s)
 {
     size_t room = (size_t)(stdin->_IO_buf_end - stdin->_IO_buf_base);

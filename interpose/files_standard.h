@@ -26,6 +26,8 @@ FILE *pl_standard_stream(int fd);
 void pl_standard_unmute(int fd);
 /* Puts the streams back, all as they were (rollback) or only where they stood (commit). */
 void pl_standard_put_streams(bool rollback);
+/* Before the program's heap goes: standard streams (flushed) must not use buffers in it. */
+void pl_standard_forget_buffers(void);
 /* Copies the last line of the muted output. */
 void pl_standard_last_line(char *out, size_t size);
 void pl_standard_end(void);

@@ -12,6 +12,8 @@
 #include "common/log.h"
 #include "interpose/heap_arena.h"
 
+enum { COMPLAINTS_MAX = 10 };
+
 uintptr_t pl_heap_base;
 uintptr_t pl_heap_span;
 pl_heap_t pl_heap;
@@ -99,6 +101,21 @@ static pl_header_t *reuse(pl_arena_t *arena, int class_)
     return block;
 }
 
+/* The common case: a small block that was in use before. */
+static inline pl_header_t *take_small(pl_arena_t *arena, size_t size)
+{
+    size_t class_ = size ? (size + 15) / 16 : 1;
+    pl_header_t *block = arena->free[class_];
+    if (!block)
+        return NULL;
+    arena->free[class_] = block->next;
+    block->size = size;
+    block->id = ++pl_heap.last_id;
+    block->flags = PL_BLOCK_LIVE;
+    memset(block + 1, 0, class_ * 16);
+    return block;
+}
+
 /* The header that describes a payload aligned more strictly than its block: it stands right in
  * front of the payload, and a stub at the block's start leads to it. */
 static pl_header_t *align_block(pl_header_t *block, size_t align)
@@ -140,9 +157,13 @@ static pl_header_t *take(pl_arena_t *arena, size_t size, size_t align)
     return block;
 }
 
-static void *allocate_in(pl_arena_t *arena, size_t size, size_t align, uint64_t chain)
+static inline void *allocate_in(pl_arena_t *arena, size_t size, size_t align, uint64_t chain)
 {
-    pl_header_t *block = take(arena, size, align);
+    pl_header_t *block = NULL;
+    if (size <= PL_FINE_LIMIT && align <= 16)
+        block = take_small(arena, size);
+    if (!block)
+        block = take(arena, size, align);
     if (!block)
         return NULL;
     block->chain = chain;
@@ -159,15 +180,22 @@ void *pl_heap_allocate(size_t size, size_t align, uint64_t chain)
     return p;
 }
 
+static __attribute__((cold, noinline)) pl_header_t *complain(const void *p, const char *call)
+{
+    static int complaints;
+    if (complaints++ < COMPLAINTS_MAX)
+        PL_WARN("%s of %p ignored, which is no live block of the program", call, p);
+    return NULL;
+}
+
 /* The header of a live payload, or NULL with a warning: never touch what is not ours. */
-static pl_header_t *header_of(const pl_arena_t *arena, const void *p, const char *call)
+static inline pl_header_t *header_of(const pl_arena_t *arena, const void *p, const char *call)
 {
     pl_header_t *header = (pl_header_t *)p - 1;
     if ((uintptr_t)p % 16 == 0 && (uint8_t *)header >= arena->base && (uint8_t *)p < arena->top &&
         (header->flags & PL_BLOCK_LIVE) && header->class_ > 0 && header->class_ < PL_CLASSES)
         return header;
-    PL_WARN("%s of %p ignored, which is no live block of the program", call, p);
-    return NULL;
+    return complain(p, call);
 }
 
 static size_t offset_of(const pl_header_t *header)
@@ -196,7 +224,7 @@ static void wipe(void *from, void *to)
     errno = saved_errno;
 }
 
-static void release(pl_arena_t *arena, pl_header_t *header)
+static void release_any(pl_arena_t *arena, pl_header_t *header)
 {
     size_t offset = offset_of(header);
     uint32_t class_ = header->class_;
@@ -216,6 +244,18 @@ static void release(pl_arena_t *arena, pl_header_t *header)
     }
     block->next = arena->free[class_];
     arena->free[class_] = block;
+}
+
+static inline void release(pl_arena_t *arena, pl_header_t *header)
+{
+    uint32_t class_ = header->class_;
+    if (class_ >= PL_LARGE_CLASS || header->flags != PL_BLOCK_LIVE) {
+        release_any(arena, header);
+        return;
+    }
+    header->flags = 0;
+    header->next = arena->free[class_];
+    arena->free[class_] = header;
 }
 
 /* A block of generation 0 comes back with the next run of main: it is only hidden from this one. */

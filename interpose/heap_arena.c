@@ -33,18 +33,27 @@ void pl_heap_recover(void)
         pl_heap_unlock();
 }
 
+/* Compilers store a 4-byte counter over the lower half of an old pointer. Blocks begin where the
+ * lower half of an address is no small number, so that such a word does not look like a pointer to
+ * one. */
+#define FOUR_GIB   ((uintptr_t)1 << 32)
+#define NO_COUNTER ((uintptr_t)16 << 20)
+
 static void arena_init(pl_arena_t *arena, int generation)
 {
     size_t bytes = (size_t)1 << pl_heap.arena_shift;
     size_t index_bytes = bytes / PL_INDEX_PAGE * sizeof(pl_header_t *);
 
     memset(arena, 0, sizeof *arena);
-    arena->base = (uint8_t *)pl_heap_base + (size_t)(arena - pl_heap.arena) * bytes;
+    uint8_t *range = (uint8_t *)pl_heap_base + (size_t)(arena - pl_heap.arena) * bytes;
+    arena->base = range;
+    if (bytes >= 4 * FOUR_GIB)
+        arena->base = (uint8_t *)(((uintptr_t)range + FOUR_GIB - 1) & ~(FOUR_GIB - 1)) + NO_COUNTER;
     arena->top = arena->committed = arena->base;
-    arena->limit = arena->base + bytes - index_bytes;
+    arena->limit = range + bytes - index_bytes;
     arena->index = (pl_header_t **)arena->limit;
     arena->index_committed = arena->limit;
-    arena->index_limit = arena->base + bytes;
+    arena->index_limit = range + bytes;
     arena->generation = generation;
 }
 

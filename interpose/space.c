@@ -146,14 +146,14 @@ pl_word_t pl_space_word(const pl_space_t *space, uint64_t bits)
     if (pl_heap_owns((void *)bits)) {
         const pl_place_t *p = place_of(space, bits);
         if (!p || p->object < 0)
-            return (pl_word_t){0, PL_WORD_DANGLING};
+            return (pl_word_t){bits, PL_WORD_DANGLING};
         if (p->bytes && bits == p->address + (uintptr_t)p->bytes)
             return (pl_word_t){(uint64_t)p->object << 40, PL_WORD_END};
         return (pl_word_t){(uint64_t)p->object << 40 | (bits - p->address), PL_WORD_OBJECT};
     }
     if (bits <= pl_chain_top && bits >= space->stack - STACK_BELOW)
         return bits >= space->stack ? (pl_word_t){pl_chain_top - bits, PL_WORD_STACK}
-                                    : (pl_word_t){0, PL_WORD_DANGLING};
+                                    : (pl_word_t){bits, PL_WORD_DANGLING};
     const pl_module_t *m = pl_module_of(bits);
     if (m)
         return (pl_word_t){(uint64_t)m->id << 32 | (bits - m->base), PL_WORD_MODULE};

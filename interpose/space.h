@@ -16,7 +16,7 @@ typedef enum pl_word_kind {
     PL_WORD_STACK,    /* into main's stack: distance from its top */
     PL_WORD_MODULE,   /* into code or data of a module: module id << 32 | offset */
     PL_WORD_FOREIGN,  /* into memory that is not the program's: means nothing elsewhere */
-    PL_WORD_DANGLING, /* into freed memory */
+    PL_WORD_DANGLING, /* looks like an address of freed memory: the bits, as for a value */
 } pl_word_kind_t;
 
 typedef struct pl_word {
@@ -64,7 +64,7 @@ static inline int64_t pl_word_offset(pl_word_t word)
 
 static inline bool pl_word_is_pointer(uint8_t kind)
 {
-    return kind != PL_WORD_VALUE;
+    return kind != PL_WORD_VALUE && kind != PL_WORD_DANGLING;
 }
 
 #endif

@@ -227,10 +227,16 @@ static void read_segment(pl_words_t *w, const pl_segment_t *s, const pl_words_in
         pl_verdict_t *v = &w->verdict[k];
         if (!present || skipped_slot(s, i))
             continue;
-        w->now[k] = pl_space_word(in->now_space, load(s->now, s->bytes, i));
-        w->base[k] = base_unknown ? w->now[k]
-                                  : pl_space_word(in->base_space, load(s->base, s->bytes, i));
+        uint64_t bits = load(s->now, s->bytes, i);
+        uint64_t before = base_unknown ? ~bits : load(s->base, s->bytes, i);
+        w->now[k] = pl_space_word(in->now_space, bits);
+        w->base[k] = base_unknown ? w->now[k] : pl_space_word(in->base_space, before);
         v->changed = base_unknown ? 0xff : changed_bytes(w->now[k], w->base[k]);
+        if (w->now[k].kind == PL_WORD_DANGLING) {
+            v->flags |= PL_FLAG_DANGLING;
+            if (bits == before) /* what it points to is gone: nobody will follow it */
+                v->changed = 0;
+        }
         if (is_reborn(in->match, w->now[k]))
             v->changed = 0xff;
         if (pl_word_is_pointer(w->now[k].kind))
@@ -358,7 +364,7 @@ bool pl_words_private(const pl_words_t *words, const pl_segment_t *segment, int6
 
 static bool excused(const pl_verdict_t *v)
 {
-    return (v->flags & PL_FLAG_FOREIGN) || !v->changed_beyond_root;
+    return (v->flags & (PL_FLAG_FOREIGN | PL_FLAG_DANGLING)) || !v->changed_beyond_root;
 }
 
 void pl_words_describe(const pl_segment_t *s, const pl_match_t *match, int64_t word, char *text,

@@ -388,9 +388,24 @@ static void input_is_where_it_was(void **state)
     redirected(read_input, "11 22");
 }
 
+static void retire_with_a_buffer(void)
+{
+    char *buffer = malloc(4096);
+    setvbuf(stdout, buffer, _IOFBF, 4096);
+    printf("one\n");
+    pl_files_retire();
+    memset(buffer, '#', 4096);
+    free(buffer);
+    printf("two\n");
+    fflush(stdout);
+    if (stdout->_IO_buf_base == buffer)
+        _exit(1);
+}
+
 static void retired_process_closes_its_files(void **state)
 {
     (void)state;
+    redirected(retire_with_a_buffer, "one\ntwo\n");
     FILE *log = fopen("retired", "w");
     fprintf(log, "rank 2\n");
     int number = fileno(log);
