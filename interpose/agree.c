@@ -33,7 +33,10 @@ int64_t pl_agree_post(const pl_round_t *round)
 {
     if (pl_pool_rank == 0) {
         payload = *round;
-        payload.period = round->hasten ? 1 : next_period();
+        payload.period = next_period();
+        int room = round->distance - period - 2;
+        if (round->distance && room < payload.period)
+            payload.period = room > 1 ? room : 1;
     }
     PMPI_Ibcast(&payload, (int)sizeof payload, MPI_BYTE, 0, pl_control, &request);
     return period;
@@ -110,7 +113,7 @@ pl_readiness_t pl_agree_ready(const pl_ready_t *mine, char *reason, size_t size)
     most[MOST_NOT_SITE] = -site;
     most[MOST_EXPIRED] = mine->expired;
     most[MOST_UNRESIZABLE] = mine->unresizable != NULL;
-    most[MOST_ELSEWHERE] = !mine->here;
+    most[MOST_ELSEWHERE] = !mine->here || mine->held;
     most[MOST_REQUESTS] = quiet.requests;
     most[MOST_LOCKS] = quiet.locks;
     most[MOST_RMA] = quiet.rma;

@@ -14,7 +14,7 @@ typedef enum pl_round_kind { PL_ROUND_NOTHING, PL_ROUND_SURVEY, PL_ROUND_RESIZE 
 typedef struct pl_round {
     int32_t kind;
     int32_t size, method;
-    int32_t hasten; /* the next round must be complete one tick later */
+    int32_t distance; /* ticks until rank 0 wants to say something; 0: unknown */
     int32_t period; /* filled by pl_agree_post: ticks from post to completion of the next round */
 } pl_round_t;
 
@@ -33,6 +33,7 @@ typedef struct pl_ready {
     bool here;  /* it is at the resize point */
     uint64_t site;
     bool expired; /* rank 0: the request's time is over */
+    bool held;    /* rank 0: it is too early */
     const char *unresizable;
 } pl_ready_t;
 

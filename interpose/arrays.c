@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "interpose/choose.h"
+#include "interpose/controls.h"
 #include "interpose/heap.h"
 
 /* ---- what sizes alone tell ---- */
@@ -42,6 +43,31 @@ static bool per_process_table(const pl_object_t *o, const pl_match_t *m)
             return false;
     for (int r = 0; r < m->nt; r++)
         if (o->target[r] != each * m->nt)
+            return false;
+    return true;
+}
+
+/* The same on all processes but for a little padding that depends on their number? Its end must be
+ * unused (zero) where it is longer. */
+static bool padded_copy(const pl_object_t *o, const pl_match_t *m)
+{
+    int64_t s = o->source[0], t = o->target[0], gap = s > t ? s - t : t - s;
+    int most = m->ns > m->nt ? m->ns : m->nt;
+
+    for (int r = 1; r < m->ns; r++)
+        if (o->source[r] != s)
+            return false;
+    for (int r = 1; r < m->nt; r++)
+        if (o->target[r] != t)
+            return false;
+    return gap <= 8 * (int64_t)most && gap * 16 < s && s <= PL_SMALL_OBJECT;
+}
+
+static bool tail_unused(const pl_record_t *r, int64_t from)
+{
+    const uint8_t *p = r ? r->block.address : NULL;
+    for (int64_t i = from; r && i < r->block.size; i++)
+        if (p[i])
             return false;
     return true;
 }
@@ -202,6 +228,26 @@ static pl_status_t decide_whole(MPI_Comm comm, pl_array_case_t *c)
     return PL_OK;
 }
 
+/* Of the candidates for a distribution, those that are copies with padding. */
+static void decide_padded_copies(MPI_Comm comm, pl_array_case_t *cases, int count,
+                                 const pl_match_t *m)
+{
+    uint8_t *unused = calloc((size_t)count + 1, 1);
+
+    for (int i = 0; i < count && unused; i++) {
+        const pl_object_t *o = &m->objects[cases[i].first];
+        int64_t s = o->source[0], t = o->target[0], common = s < t ? s : t;
+        if (cases[i].fate == PL_FATE_DISTRIBUTED && cases[i].count == 1 && padded_copy(o, m))
+            unused[i] = tail_unused(o->now, common) && tail_unused(o->here, common);
+    }
+    if (unused)
+        PMPI_Allreduce(MPI_IN_PLACE, unused, count, MPI_UINT8_T, MPI_MIN, comm);
+    for (int i = 0; i < count && unused; i++)
+        if (unused[i])
+            set(&cases[i], PL_FATE_WORDS, "replicated", "plausible");
+    free(unused);
+}
+
 /* ---- all together ---- */
 
 static void say_refusal(pl_arrays_t *a, const pl_array_case_t *c, const pl_match_t *m)
@@ -238,8 +284,10 @@ pl_status_t pl_arrays_decide(MPI_Comm comm, pl_match_t *match, const pl_snapshot
     for (int i = 0; i < a.count && !status; i++)
         if (a.cases[i].fate == PL_FATE_WHOLE)
             status = decide_whole(comm, &a.cases[i]);
-    if (!status)
+    if (!status) {
+        decide_padded_copies(comm, a.cases, a.count, match);
         status = pl_choose_layouts(comm, match, base, a.cases, a.count);
+    }
     if (status) {
         pl_arrays_free(&a);
         return status;
@@ -301,6 +349,18 @@ static void copy_whole(const pl_array_case_t *c, MPI_Comm comm, int rank)
     free(buffer);
 }
 
+static void clear_unused(const pl_array_case_t *c)
+{
+    int64_t below = c->layout.lo * c->layout.unit, above = c->layout.hi * c->layout.unit;
+    static const uint8_t zero[64];
+    const pl_view_t *v = &c->target;
+
+    for (int64_t at = 0; v->bytes && at < below; at += 8)
+        pl_view_write(v, at, zero, below - at < 8 ? below - at : 8);
+    for (int64_t at = v->bytes - above; v->bytes && at < v->bytes; at += 8)
+        pl_view_write(v, at, zero, v->bytes - at < 8 ? v->bytes - at : 8);
+}
+
 pl_status_t pl_arrays_move(const pl_arrays_t *arrays, const pl_match_t *match, const char *method,
                            MPI_Comm comm, int64_t *moved, int64_t *kept)
 {
@@ -314,7 +374,7 @@ pl_status_t pl_arrays_move(const pl_arrays_t *arrays, const pl_match_t *match, c
         free(list);
         return PL_ERR_NOMEM;
     }
-    for (int i = 0; i < arrays->count; i++) {
+    for (int i = 0; i < arrays->count && !PL_OFF(arrays); i++) {
         const pl_array_case_t *c = &arrays->cases[i];
         if (c->fate == PL_FATE_WHOLE && c->move)
             copy_whole(c, comm, rank);
@@ -324,6 +384,9 @@ pl_status_t pl_arrays_move(const pl_arrays_t *arrays, const pl_match_t *match, c
     pl_status_t status =
         n ? pl_move_arrays(method, list, n, match->ns, match->nt, comm, &stats) : PL_OK;
     free(list);
+    for (int i = 0; i < arrays->count; i++)
+        if (arrays->cases[i].unused && arrays->cases[i].move)
+            clear_unused(&arrays->cases[i]);
     int64_t mine[2] = {stats.received, stats.kept}, sum[2];
     PMPI_Allreduce(mine, sum, 2, MPI_INT64_T, MPI_SUM, comm);
     *moved = sum[0];

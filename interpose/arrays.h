@@ -34,6 +34,7 @@ typedef struct pl_array_case {
     bool changed;
     pl_layout_t layout; /* DISTRIBUTED */
     bool has_layout;
+    bool unused; /* its ghosts are elements nobody uses: they stay zero */
     bool move;
     int64_t bytes; /* over all sources */
     pl_view_t source, base, target;

@@ -12,7 +12,7 @@
 
 enum { BUCKETS = 4096, CHUNK = 1 << 20, MAX_CHAINS = 1 << 17 };
 
-uintptr_t pl_chain_top;
+uintptr_t pl_chain_top, pl_chain_floor;
 
 static _Atomic(pl_chain_t *) buckets[BUCKETS];
 static __thread pl_chain_t *last __attribute__((tls_model("initial-exec")));

@@ -38,5 +38,7 @@ void pl_chain_describe(const pl_chain_t *chain, char *text, size_t size);
 
 /* The end of the stack that belongs to main: main's frame ends below it. Set at the entry. */
 extern uintptr_t pl_chain_top;
+/* The end of what main's return needs: our own frame that called it lies between the two. */
+extern uintptr_t pl_chain_floor;
 
 #endif

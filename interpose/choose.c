@@ -22,6 +22,7 @@ typedef struct contest {
     int sample_count;
     int traits;
     int64_t ghosts[2];  /* bytes below and above, by messages */
+    int unused[2];      /* what a halo leaves over below, above is zero on all processes */
     pl_check_t *result; /* per proposal, over all targets */
     int chosen;         /* -1: none */
 } contest_t;
@@ -125,6 +126,39 @@ static void take_ghosts(contest_t *t)
     }
 }
 
+static bool zero_bytes(const pl_view_t *view, int64_t from, int64_t bytes)
+{
+    while (bytes > 0) {
+        int64_t run;
+        const uint8_t *p = pl_view_at(view, from, &run);
+        for (int64_t i = 0; p && i < run && i < bytes; i++)
+            if (p[i])
+                return false;
+        from += run;
+        bytes -= run;
+    }
+    return true;
+}
+
+/* Allocations are zero-filled: what is zero everywhere was never written, e.g. element 0 of arrays
+ * that are counted from 1, or one element more than needed. */
+static void take_unused(contest_t *t)
+{
+    int64_t surplus = 0;
+
+    for (int p = 0; p < t->proposals; p++)
+        if (t->proposal[p].kind == PL_KIND_HALO)
+            surplus = (t->proposal[p].lo + t->proposal[p].hi) * t->proposal[p].unit;
+    const pl_view_t *views[2] = {&t->c->source, &t->c->target};
+    t->unused[0] = t->unused[1] = surplus > 0;
+    for (int i = 0; i < 2; i++) {
+        if (views[i]->bytes < surplus || !surplus)
+            continue;
+        t->unused[0] = t->unused[0] && zero_bytes(views[i], 0, surplus);
+        t->unused[1] = t->unused[1] && zero_bytes(views[i], views[i]->bytes - surplus, surplus);
+    }
+}
+
 static pl_status_t prepare(contest_t *t, const pl_match_t *m)
 {
     pl_status_t status = take_sizes(t, m);
@@ -134,6 +168,7 @@ static pl_status_t prepare(contest_t *t, const pl_match_t *m)
         return status;
     t->traits = traits_of(&t->c->source) | traits_of(&t->c->target);
     take_ghosts(t);
+    take_unused(t);
     t->result = calloc((size_t)t->proposals + 1, sizeof *t->result);
     t->chosen = -1;
     return t->result ? PL_OK : PL_ERR_NOMEM;
@@ -208,6 +243,7 @@ static pl_status_t test_proposals(const arena_t *a, const gathered_t *g)
                        a->comm);
         PMPI_Allreduce(MPI_IN_PLACE, t->ghosts, 2, MPI_INT64_T, MPI_MAX, a->comm);
         PMPI_Allreduce(MPI_IN_PLACE, &t->traits, 1, MPI_INT, MPI_BOR, a->comm);
+        PMPI_Allreduce(MPI_IN_PLACE, t->unused, 2, MPI_INT, MPI_MIN, a->comm);
     }
     pl_status_t status = of_source && n_of_source ? PL_OK : PL_ERR_NOMEM;
     free(of_source);
@@ -220,7 +256,7 @@ _Static_assert(sizeof(pl_check_t) == COUNTERS * sizeof(int64_t), "reduced as fiv
 
 static bool survives(const contest_t *t, int p)
 {
-    return t->result[p].disagree == 0;
+    return t->result[p].disagree == 0 && t->result[p].agree > 0;
 }
 
 static bool same_family(const arena_t *a, const contest_t *x, const contest_t *y)
@@ -274,6 +310,21 @@ static void choose_by_family(const arena_t *a, contest_t *t)
         }
 }
 
+/* Nothing was ever received into the surplus, and at one end it was never written. */
+static void choose_by_unused(contest_t *t)
+{
+    if (t->chosen >= 0 || t->ghosts[0] || t->ghosts[1] || t->unused[0] == t->unused[1])
+        return;
+    for (int p = 0; p < t->proposals; p++) {
+        const pl_layout_t *l = &t->proposal[p];
+        if (l->kind == PL_KIND_HALO && survives(t, p) && (t->unused[0] ? l->hi : l->lo) == 0) {
+            t->chosen = p;
+            t->c->evidence = "plausible";
+            t->c->unused = true;
+        }
+    }
+}
+
 /* A constant array without a layout is still right where set-up made it if it only tells how things
  * lie (indices, pointers); numbers might have been drawn differently. */
 static void without_layout(contest_t *t)
@@ -322,6 +373,9 @@ static void decide(arena_t *a)
     for (int i = 0; i < a->count; i++)
         if (!(a->list[i].traits & TRAIT_POINTERS) && a->list[i].chosen < 0)
             choose_by_family(a, &a->list[i]);
+    for (int i = 0; i < a->count; i++)
+        if (!(a->list[i].traits & TRAIT_POINTERS))
+            choose_by_unused(&a->list[i]);
     for (int i = 0; i < a->count; i++) {
         contest_t *t = &a->list[i];
         if (t->chosen < 0) {

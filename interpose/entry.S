@@ -10,6 +10,9 @@
         .type   pl_call_main, @function
 pl_call_main:
         .cfi_startproc
+        leaq    8(%rsp), %rax
+        movq    pl_chain_floor@GOTPCREL(%rip), %r8
+        movq    %rax, (%r8)
         pushq   %rbp
         .cfi_def_cfa_offset 16
         .cfi_offset 6, -16

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "interpose/controls.h"
 #include "interpose/hook.h"
 
 enum { HIGH = 200 };
@@ -99,7 +100,7 @@ pl_redirect_t pl_scratch_redirect(pl_path_t *path, int flags, char proc[32])
 {
     struct stat st;
 
-    if (!pl_files.in_trial || (!pl_flags_write(flags) && path->shadow < 0))
+    if (PL_OFF(scratch) || !pl_files.in_trial || (!pl_flags_write(flags) && path->shadow < 0))
         return PL_REDIRECT_NONE;
     if (path->shadow >= 0) {
         if ((flags & O_CREAT) && (flags & O_EXCL)) {

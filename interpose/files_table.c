@@ -55,7 +55,7 @@ static bool make_absolute(int directory, const char *name, char out[PATH_MAX])
 pl_path_t *pl_path_get(int directory, const char *name)
 {
     char absolute[PATH_MAX];
-    if (!make_absolute(directory, name, absolute))
+    if (!name || !make_absolute(directory, name, absolute))
         return NULL;
     pl_path_t **bucket = &buckets[hash_of(absolute)];
     for (pl_path_t *p = *bucket; p; p = p->next)

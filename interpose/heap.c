@@ -10,6 +10,7 @@
 #include <sys/single_threaded.h>
 
 #include "common/log.h"
+#include "interpose/controls.h"
 #include "interpose/heap_arena.h"
 
 enum { COMPLAINTS_MAX = 10 };
@@ -96,7 +97,8 @@ static pl_header_t *reuse(pl_arena_t *arena, int class_)
     arena->free[class_] = block->next;
     if (class_ >= PL_LARGE_CLASS && (block->flags & PL_BLOCK_DIRTY)) {
         arena->kept -= block->size;
-        memset(block + 1, 0, block->size);
+        if (!PL_OFF(zerofill))
+            memset(block + 1, 0, block->size);
     }
     return block;
 }
@@ -112,7 +114,8 @@ static inline pl_header_t *take_small(pl_arena_t *arena, size_t size)
     block->size = size;
     block->id = ++pl_heap.last_id;
     block->flags = PL_BLOCK_LIVE;
-    memset(block + 1, 0, class_ * 16);
+    if (!PL_OFF(zerofill))
+        memset(block + 1, 0, class_ * 16);
     return block;
 }
 
@@ -141,7 +144,7 @@ static pl_header_t *take(pl_arena_t *arena, size_t size, size_t align)
         return NULL;
     int class_ = pl_heap_class(room);
     pl_header_t *block = reuse(arena, class_);
-    bool clear = block && class_ < PL_LARGE_CLASS;
+    bool clear = block && class_ < PL_LARGE_CLASS && !PL_OFF(zerofill);
     if (!block)
         block = carve(arena, class_);
     if (!block)

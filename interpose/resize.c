@@ -19,7 +19,11 @@
 #include "policy/decide.h"
 #include "policy/plan.h"
 
-enum { MAX_REQUESTS = 16, RESURVEY_TICKS = 4096 };
+enum {
+    MAX_REQUESTS = 16,
+    RESURVEY_TICKS = 256, /* without coming back to the resize point */
+    SURVEY_AHEAD = 10,    /* arrivals before the first step of a plan */
+};
 static const double control_interval = 0.010; /* seconds between looks at the control file */
 
 typedef enum state {
@@ -41,7 +45,9 @@ static pl_control_t control;
 static bool has_control;
 static pl_decider_t decider;
 static pl_request_t request; /* being carried out */
-static bool plan_request;    /* it comes from the plan */
+static bool plan_request;    /* it comes from the plan, and is held until an arrival: */
+static uint64_t hold_site;
+static int64_t hold_until;
 static double requested_at, looked_at, task_deadline;
 static char obstacle[PL_REASON_MAX];
 static pl_status_info_t status_info;
@@ -141,6 +147,14 @@ static void look_at_control(double now)
     }
 }
 
+static pl_request_t plan_request_of(int step)
+{
+    pl_request_t r = {.kind = PL_REQUEST_RESIZE, .size = plan[step].size};
+    r.method = (int)pl_options.method;
+    snprintf(r.id, sizeof r.id, "plan-%d", step + 1);
+    return r;
+}
+
 static void begin_request(const pl_request_t *r, bool from_plan)
 {
     request = *r;
@@ -152,14 +166,65 @@ static void begin_request(const pl_request_t *r, bool from_plan)
 
 /* ---- rank 0: what it tells the others ---- */
 
-static bool plan_wants_survey(void)
+/* Most visits of any site so far. */
+static const pl_site_t *busiest(void)
 {
-    if (surveyed || plan_next >= plan_count)
-        return false;
+    const pl_site_t *most = NULL;
     for (int i = 0; i < pl_sites_count(); i++)
-        if (pl_site_at(i)->baseline)
-            return true;
-    return false;
+        if (!most || pl_site_at(i)->arrivals > most->arrivals)
+            most = pl_site_at(i);
+    return most;
+}
+
+/* Drops the steps of the plan that cannot be done; the next one, or NULL. */
+static const pl_plan_step_t *next_step(void)
+{
+    for (; plan_next < plan_count; plan_next++) {
+        const pl_plan_step_t *step = &plan[plan_next];
+        const pl_site_t *most = busiest();
+        char reason[160];
+        if (!most || most->arrivals + 1 < step->arrival)
+            return step;
+        if (step->size == pl_size)
+            snprintf(reason, sizeof reason, "it has %d processes already", pl_size);
+        else if (step->size > pl_pool_size)
+            snprintf(reason, sizeof reason, "the pool has %d processes: %s", pl_pool_size,
+                     cap_reason());
+        else
+            return step;
+        pl_request_t r = plan_request_of(plan_next);
+        refuse_request(NULL, &r, reason);
+    }
+    return NULL;
+}
+
+/* The plan: a survey shortly before the first step, then each step one collective ahead, to be held
+ * until the arrival it names. True: round says so. */
+static bool decide_by_plan(pl_round_t *round)
+{
+    const pl_plan_step_t *step = next_step();
+    const pl_site_t *most = busiest();
+
+    if (!step || !most)
+        return false;
+    int64_t distance = step->arrival - most->arrivals;
+    int64_t ahead = surveyed ? 0 : SURVEY_AHEAD;
+    round->distance = (int32_t)(distance - ahead < INT16_MAX ? distance - ahead : INT16_MAX);
+    if (!surveyed && distance <= SURVEY_AHEAD && most->baseline) {
+        round->kind = PL_ROUND_SURVEY;
+        return true;
+    }
+    if (!surveyed || distance > 1)
+        return false;
+    pl_request_t r = plan_request_of(plan_next);
+    begin_request(&r, true);
+    hold_site = most->hash;
+    hold_until = step->arrival;
+    plan_next++;
+    round->kind = PL_ROUND_RESIZE;
+    round->size = r.size;
+    round->method = r.method;
+    return true;
 }
 
 /* Fills what the next round says. */
@@ -169,11 +234,8 @@ static void decide(pl_round_t *round)
     pl_request_t next;
     pl_capacity_t can = capacity();
 
-    round->hasten = !surveyed && plan_next < plan_count;
-    if (plan_wants_survey()) {
-        round->kind = PL_ROUND_SURVEY;
+    if (decide_by_plan(round))
         return;
-    }
     look_at_control(now);
     if (pl_decider_next(&decider, &can, now, &next) != PL_OK)
         return;
@@ -181,7 +243,14 @@ static void decide(pl_round_t *round)
     begin_request(&next, false);
     round->kind = PL_ROUND_RESIZE;
     round->size = next.size;
-    round->method = next.method < 0 ? pl_options.method : next.method;
+    round->method = next.method < 0 ? (int)pl_options.method : next.method;
+}
+
+/* A planned resize waits for its arrival. */
+static bool held(void)
+{
+    const pl_site_t *site = pl_site_find(hold_site);
+    return pl_pool_rank == 0 && plan_request && site && site->arrivals < hold_until;
 }
 
 /* ---- all processes ---- */
@@ -193,7 +262,6 @@ static void go_idle(void)
     if (pl_pool_rank == 0)
         decide(&round);
     pl_wake_tick = pl_ticks + pl_agree_post(&round);
-    pl_sites_rewatch();
 }
 
 static void wake_every_tick(state_t next)
@@ -247,37 +315,6 @@ static void hear_round(void)
     }
 }
 
-/* A step of the plan is due: every process knows, since the site is the same on all. */
-static bool plan_due(const pl_site_t *site)
-{
-    if (!surveyed || state != STATE_IDLE || !site->surveyed || site->twin)
-        return false;
-    const pl_plan_step_t *step = pl_plan_due(plan, plan_count, (long)site->arrivals, &plan_next);
-    if (!step)
-        return false;
-    if (pl_agree_complete().kind == PL_ROUND_RESIZE && pl_pool_rank == 0) {
-        refuse_request(NULL, &request, "a resize of the plan came first");
-        pl_decider_finish(&decider, pl_now());
-    }
-    pl_request_t r = {.kind = PL_REQUEST_RESIZE, .size = step->size, .method = pl_options.method};
-    snprintf(r.id, sizeof r.id, "plan-%d", plan_next);
-    if (pl_pool_rank == 0)
-        begin_request(&r, true);
-    task.size = step->size;
-    if (step->size > pl_pool_size || step->size == pl_size) {
-        char reason[160];
-        if (step->size == pl_size)
-            snprintf(reason, sizeof reason, "it has %d processes already", pl_size);
-        else
-            snprintf(reason, sizeof reason, "the pool has %d processes: %s", pl_pool_size,
-                     cap_reason());
-        give_up(reason);
-        return true;
-    }
-    start_task(step->size, r.method);
-    return true;
-}
-
 static void survey(pl_site_t *site, struct pl_frame *frame)
 {
     pl_survey_step_t step = {.expired = pl_pool_rank == 0 && task.size && pl_now() > task_deadline,
@@ -312,6 +349,7 @@ static int act(pl_site_t *site, struct pl_frame *frame, int rc)
                                 pl_chain_verify(site->chain),
                         .site = site->hash,
                         .expired = expired(),
+                        .held = held(),
                         .unresizable = unresizable};
     char reason[PL_REASON_MAX];
 
@@ -343,12 +381,9 @@ static int act(pl_site_t *site, struct pl_frame *frame, int rc)
 
 int pl_resize_tick(pl_site_t *site, struct pl_frame *frame, int rc)
 {
-    if (state == STATE_IDLE) {
-        bool due = plan_due(site);
-        if (!due && pl_ticks >= pl_wake_tick)
-            hear_round();
-        site->watch = site->watch < PL_NEVER ? pl_resize_watch(site) : PL_NEVER;
-        if (!due && state != STATE_ACT)
+    if (state == STATE_IDLE && pl_ticks >= pl_wake_tick) {
+        hear_round();
+        if (state != STATE_ACT)
             return rc; /* a survey begins with the next collective */
     }
     if (state == STATE_SURVEY)
@@ -356,14 +391,6 @@ int pl_resize_tick(pl_site_t *site, struct pl_frame *frame, int rc)
     else if (state == STATE_ACT)
         return act(site, frame, rc);
     return rc;
-}
-
-int64_t pl_resize_watch(const pl_site_t *site)
-{
-    if (!surveyed || plan_next >= plan_count || state != STATE_IDLE)
-        return PL_NEVER;
-    int64_t arrival = plan[plan_next].arrival;
-    return arrival > site->arrivals ? arrival : site->arrivals + 1;
 }
 
 void pl_resize_done(const pl_resize_event_t *event, bool condemn_site)
@@ -439,7 +466,11 @@ void pl_resize_world_ready(void)
 
 void pl_resize_finish(void)
 {
-    static const char reason[] = "the program ended before the resize";
+    const pl_site_t *most = busiest();
+    const char *reason = most && most->arrivals >= pl_options.baseline
+                             ? "the program ended before the resize"
+                             : "the program has no recurring collective over all its processes, "
+                               "where it could be resized";
 
     pl_sites_on = false;
     if (state == STATE_IDLE) {
@@ -458,8 +489,7 @@ void pl_resize_finish(void)
     look_at_control(pl_now());
     pl_decider_close(&decider, reason);
     for (; plan_next < plan_count; plan_next++) {
-        pl_request_t r = {.size = plan[plan_next].size, .method = -1};
-        snprintf(r.id, sizeof r.id, "plan-%d", plan_next + 1);
+        pl_request_t r = plan_request_of(plan_next);
         refuse_request(NULL, &r, reason);
     }
     write_status("finished");

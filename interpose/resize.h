@@ -28,9 +28,6 @@ void pl_resize_world_ready(void);
 /* At MPI_Finalize. */
 void pl_resize_finish(void);
 
-/* The arrival at which something is due at a site besides its baseline (the plan). */
-int64_t pl_resize_watch(const pl_site_t *site);
-
 /* Something is due at this arrival. */
 int pl_resize_tick(pl_site_t *site, struct pl_frame *frame, int rc);
 

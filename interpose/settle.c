@@ -5,6 +5,9 @@
 #include <time.h>
 
 #include "common/log.h"
+#include "interpose/controls.h"
+#include "interpose/handles.h"
+#include "interpose/heap.h"
 #include "interpose/quiescence.h"
 #include "interpose/trial_state.h"
 
@@ -53,6 +56,7 @@ void pl_trial_report(bool failed)
     memset(report, 0, sizeof *report);
     report->failed = failed;
     report->noticed = pl_trial.notices_sent;
+    report->missed = pl_trial.missed;
     report->dirty = pl_trial.dirty;
     pl_quiet_t quiet;
     pl_quiescence_get(&quiet);
@@ -87,6 +91,17 @@ static void take_reason(void)
             memcpy(pl_trial.reason, pl_trial.reports[r].reason, sizeof pl_trial.reason);
             return;
         }
+}
+
+bool pl_trial_elsewhere(void)
+{
+    bool missed = false;
+    for (int r = 0; r < pl_trial.size; r++) {
+        if (pl_trial.reports[r].noticed && !pl_trial.reports[r].missed)
+            return false;
+        missed = missed || pl_trial.reports[r].missed;
+    }
+    return missed;
 }
 
 static bool anybody_failed(void)
@@ -172,26 +187,46 @@ static int64_t drain_once(void)
     return taken;
 }
 
-/* Receives nobody waits for any more; returns how many had been matched. */
+/* Requests the program had in flight count as abandoned too, unless they are already. */
+static void abandon_program_requests(void)
+{
+    enum { MOST = 4096 };
+    static int handles[MOST];
+    int n = pl_handles_list(PL_HANDLE_REQUEST, pl_heap_current(), handles, MOST);
+
+    for (int i = 0; i < n && i < MOST; i++) {
+        pl_handle_t *h = pl_handle_find(PL_HANDLE_REQUEST, handles[i]);
+        bool known = h && h->persistent != PL_PERSISTENT_NONE && !h->active;
+        for (int k = 0; k < pl_trial.abandoned_count && !known; k++)
+            known = pl_trial.abandoned[k] == handles[i];
+        if (known)
+            continue;
+        pl_trial_abandon(handles[i]);
+        if (!h || h->persistent == PL_PERSISTENT_NONE)
+            pl_handle_freed(PL_HANDLE_REQUEST, handles[i]);
+    }
+}
+
+/* Receives nobody waits for any more. Messages were counted as received when the receive was
+ * started; returns how many of those will not come after all. Sends cannot be cancelled: they
+ * complete when their message is drained; collectives with their gates, or never. */
 static int64_t cancel_abandoned(void)
 {
-    int64_t matched = 0;
+    int64_t cancelled_receives = 0;
 
     for (int i = 0; i < pl_trial.abandoned_count; i++) {
         MPI_Request *q = &pl_trial.abandoned[i];
         int done = 0, cancelled = 0;
         MPI_Status status;
         PMPI_Test(q, &done, &status);
-        if (done)
-            continue;
-        if (PMPI_Cancel(q) != MPI_SUCCESS) /* a collective: completes with its gates, or never */
+        if (done || PMPI_Cancel(q) != MPI_SUCCESS)
             continue;
         PMPI_Test(q, &done, &status);
         if (done)
             PMPI_Test_cancelled(&status, &cancelled);
-        matched += done && !cancelled;
+        cancelled_receives += cancelled;
     }
-    return matched;
+    return cancelled_receives;
 }
 
 /* Receives until all messages of the trial have been received somewhere. */
@@ -236,9 +271,10 @@ bool pl_trial_settle(void)
         clean = clean && !pl_trial.reports[r].dirty;
     if (clean) {
         int mine = complete_gates(until), all;
-        pl_trial.report.received += cancel_abandoned();
+        abandon_program_requests();
+        pl_trial.report.received -= cancel_abandoned();
         PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, pl_trial.all);
-        clean = all && drain(until);
+        clean = all && (PL_OFF(drain) || drain(until));
     }
     if (!clean)
         PL_INFO("communicators of the failed trial are leaked: they cannot be completed");

@@ -56,12 +56,10 @@ void pl_sites_forget_comm(MPI_Comm comm)
 
 static int64_t next_watch(const pl_site_t *s)
 {
-    if (!s->baseline && s->arrivals < pl_options.baseline)
-        return pl_options.baseline;
-    return pl_resize_watch(s);
+    return !s->baseline && s->arrivals < pl_options.baseline ? pl_options.baseline : PL_NEVER;
 }
 
-static pl_site_t *add_site(pl_chain_t *chain, enum pl_call call)
+static pl_site_t *add_site(pl_chain_t *chain, enum pl_call call, bool of_world)
 {
     pl_site_t *s = pl_site_find(chain->hash);
 
@@ -78,6 +76,7 @@ static pl_site_t *add_site(pl_chain_t *chain, enum pl_call call)
     }
     s->chain = chain;
     s->call = call;
+    s->of_world = of_world;
     s->watch = next_watch(s);
     chain->site = s;
     return s;
@@ -112,7 +111,7 @@ int pl_arrive(enum pl_call call, MPI_Comm comm, int rc)
         return rc;
     pl_site_t *s = chain->site;
     pl_ticks++;
-    if (PL_UNLIKELY(!s) && !(s = add_site(chain, call)))
+    if (PL_UNLIKELY(!s) && !(s = add_site(chain, call, comm == MPI_COMM_WORLD)))
         return rc;
     s->arrivals++;
     if (PL_UNLIKELY(s->arrivals >= s->watch || pl_ticks >= pl_wake_tick)) {
@@ -138,12 +137,6 @@ pl_site_t *pl_site_find(uint64_t hash)
         if (sites[i].hash == hash)
             return &sites[i];
     return NULL;
-}
-
-void pl_sites_rewatch(void)
-{
-    for (int i = 0; i < site_count; i++)
-        sites[i].watch = next_watch(&sites[i]);
 }
 
 void pl_sites_drop_kept(void)
@@ -200,6 +193,7 @@ int pl_sites_notes(pl_site_note_t *out, int max)
         const pl_site_t *s = &sites[i];
         out[n++] = (pl_site_note_t){.hash = s->hash,
                                     .arrivals = s->arrivals,
+                                    .of_world = s->of_world,
                                     .surveyed = s->surveyed,
                                     .twin = s->twin,
                                     .failures = s->failures,
@@ -222,6 +216,7 @@ void pl_sites_take_notes(const pl_site_note_t *notes, int count)
             *s = (pl_site_t){.hash = notes[i].hash, .call = (enum pl_call)notes[i].call};
         }
         s->arrivals = notes[i].arrivals;
+        s->of_world = notes[i].of_world;
         s->surveyed = notes[i].surveyed;
         s->twin = notes[i].twin;
         s->failures = notes[i].failures;

@@ -22,6 +22,7 @@ typedef struct pl_site {
     int64_t watch; /* something is due when arrivals gets here */
     pl_snapshot_t *baseline;
     /* what the survey found */
+    bool of_world; /* over MPI_COMM_WORLD itself */
     bool surveyed, twin;
     int visits; /* in the survey under way */
     pl_private_count_t found;
@@ -32,7 +33,7 @@ typedef struct pl_site {
 typedef struct pl_site_note {
     uint64_t hash;
     int64_t arrivals;
-    int32_t surveyed, twin, failures, data_places, stack;
+    int32_t of_world, surveyed, twin, failures, data_places, stack;
     int32_t call, visits;
 } pl_site_note_t;
 
@@ -43,9 +44,6 @@ extern bool pl_sites_on;     /* sites are counted */
 int pl_sites_count(void);
 pl_site_t *pl_site_at(int index);
 pl_site_t *pl_site_find(uint64_t hash);
-
-/* Watches every site for its next arrival that matters. */
-void pl_sites_rewatch(void);
 
 /* Forgets all counts and baselines: a new run of main begins. With `keep`, what there was is kept
  * for pl_sites_restore (a rollback); else freed. */

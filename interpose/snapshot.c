@@ -100,10 +100,11 @@ static pl_status_t take_stack(pl_snapshot_t *s, const struct pl_frame *frame)
     memcpy(s->registers, registers, sizeof registers);
     s->stack = (uintptr_t)(frame + 1);
     s->stack_bytes = pl_chain_top - s->stack;
-    s->frame_copy = malloc(sizeof *frame + s->stack_bytes);
+    s->frame_bytes = pl_chain_floor - (uintptr_t)frame;
+    s->frame_copy = malloc(s->frame_bytes);
     if (!s->frame_copy)
         return PL_ERR_NOMEM;
-    memcpy(s->frame_copy, frame, sizeof *frame + s->stack_bytes);
+    memcpy(s->frame_copy, frame, s->frame_bytes);
     s->stack_copy = s->frame_copy + sizeof *frame;
     return PL_OK;
 }

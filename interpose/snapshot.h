@@ -36,7 +36,8 @@ typedef struct pl_snapshot {
     const pl_chain_t *chain;
     uintptr_t stack;                 /* the caller's stack pointer */
     uint64_t registers[PL_REGISTERS]; /* r15 r14 r13 r12 rbx rbp, as in pl_frame */
-    uint8_t *frame_copy;             /* the stub's frame, then the stack: owned */
+    uint8_t *frame_copy;             /* from the stub's frame to pl_chain_floor: owned */
+    size_t frame_bytes;
     uint8_t *stack_copy;             /* in frame_copy: from `stack` to pl_chain_top */
     size_t stack_bytes;
     pl_image_t image;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "interpose/chain.h"
+#include "interpose/controls.h"
 #include "interpose/heap.h"
 #include "interpose/modules.h"
 
@@ -141,13 +142,13 @@ pl_word_t pl_space_word(const pl_space_t *space, uint64_t bits)
 {
     pl_word_t word = {bits, PL_WORD_VALUE};
 
-    if (bits < 0x10000 || bits >> 47)
+    if (bits < 0x10000 || bits >> 47 || PL_OFF(pointers))
         return word;
     if (pl_heap_owns((void *)bits)) {
         const pl_place_t *p = place_of(space, bits);
         if (!p || p->object < 0)
             return (pl_word_t){bits, PL_WORD_DANGLING};
-        if (p->bytes && bits == p->address + (uintptr_t)p->bytes)
+        if (!PL_OFF(end) && p->bytes && bits == p->address + (uintptr_t)p->bytes)
             return (pl_word_t){(uint64_t)p->object << 40, PL_WORD_END};
         return (pl_word_t){(uint64_t)p->object << 40 | (bits - p->address), PL_WORD_OBJECT};
     }

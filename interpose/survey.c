@@ -79,6 +79,8 @@ static bool better(const pl_site_t *a, const pl_site_t *b)
 {
     if (a->found.data_places != b->found.data_places)
         return a->found.data_places < b->found.data_places;
+    if (a->of_world != b->of_world) /* a group that is the whole world now may not be one later */
+        return a->of_world;
     if (a->found.stack != b->found.stack)
         return a->found.stack < b->found.stack;
     int depth_a = a->chain ? a->chain->depth : 0, depth_b = b->chain ? b->chain->depth : 0;

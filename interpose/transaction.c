@@ -203,12 +203,13 @@ static int be_source_only(void)
                            .base = tx.base, .method = pl_method_text((pl_method_t)tx.deal.method)};
         ok = pl_exchange_run(&x, nobody, sizeof nobody) == PL_OK;
         pl_exchange_free(&x);
+        tx.refused = !ok;
     }
     if (ok)
         leave_world();
     int rc = stay_as_it_was();
     pl_resize_event_t none = {.outcome = "rolled_back"};
-    pl_resize_done(&none, tx.refused);
+    pl_resize_done(&none, tx.refused || pl_trial_elsewhere());
     return rc;
 }
 
@@ -332,6 +333,7 @@ static _Noreturn void leave_world(void)
     release_source_state();
     pl_sites_reset(false);
     pl_evidence_clear();
+    restore_first_entry(); /* environment and generators may lie in the heap that goes */
     pl_world = MPI_COMM_NULL;
     pl_size = tx.deal.nt;
     if (pl_heap_open() >= 0)
@@ -432,7 +434,7 @@ int pl_transaction_arrive(pl_site_t *site, struct pl_frame *frame, int rc)
     bool wanted = site->hash == tx.deal.site;
 
     if (wanted && !pl_trial_uniform())
-        pl_trial_fail("under the new size processes pass different copies of the same call");
+        pl_trial_miss("under the new size processes pass different copies of the same call");
     if (wanted && (!site->chain->complete || !pl_chain_verify(site->chain)))
         pl_trial_fail("the stack at the resize point cannot be followed");
     if (site->arrivals == pl_options.baseline) {
@@ -471,8 +473,6 @@ static void undo_world(bool clean)
 
 static void undo_heap(void)
 {
-    if (tx.role == ROLE_SURVIVOR)
-        pl_heap_protect(tx.old_generation, false);
     pl_heap_select(tx.old_generation);
     pl_heap_drop(tx.generation);
     for (int64_t i = 0; tx.now && i < tx.now->record_count; i++)
@@ -506,6 +506,7 @@ void pl_transaction_settle(void)
     pl_trial_end();
     undo_world(clean);
     if (tx.role == ROLE_SURVIVOR) {
+        pl_heap_protect(tx.old_generation, false);
         pl_image_restore(&tx.now->image);
         pl_process_restore(&tx.process);
     }
@@ -519,9 +520,9 @@ void pl_transaction_settle(void)
     pl_random_put(&tx.random);
     pl_ticks = tx.deal.ticks;
     pl_sites_on = true;
-    pl_resize_done(&tx.event, tx.refused);
+    pl_resize_done(&tx.event, tx.refused || pl_trial_elsewhere());
     pl_snapshot_free(was); /* the copy we are about to read stays until the next rollback */
     was = tx.now;
     tx.now = NULL;
-    pl_resume(tx.frame, was->frame_copy, sizeof *tx.frame + was->stack_bytes, tx.rc);
+    pl_resume(tx.frame, was->frame_copy, was->frame_bytes, tx.rc);
 }

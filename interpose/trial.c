@@ -149,17 +149,28 @@ void pl_trial_abandon(MPI_Request request)
     pl_trial.abandoned[pl_trial.abandoned_count++] = request;
 }
 
-void pl_trial_fail(const char *format, ...)
+static _Noreturn void fail(bool missed, const char *format, va_list args)
 {
-    va_list args;
-
     if (!pl_trial.reason[0] && !pl_trial.notice_seen) {
-        va_start(args, format);
         vsnprintf(pl_trial.reason, sizeof pl_trial.reason, format, args);
-        va_end(args);
+        pl_trial.missed = missed;
     }
     pl_trial.give_up = true;
     pl_entry_jump(PL_JUMP_SETTLE);
+}
+
+void pl_trial_fail(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fail(false, format, args);
+}
+
+void pl_trial_miss(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fail(true, format, args);
 }
 
 bool pl_trial_given_up(void)

@@ -42,6 +42,11 @@ bool pl_trial_settle(void);
 /* The trial is over (committed or settled): ordinary calls again. */
 void pl_trial_end(void);
 
+/* The trial fails because this process will not come to the resize point; another might do. */
+_Noreturn void pl_trial_miss(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* After settling: did it fail for that reason only? The same on all processes. */
+bool pl_trial_elsewhere(void);
+
 /* Why it failed: the reason of the process that failed first, "" if none. */
 const char *pl_trial_reason(void);
 

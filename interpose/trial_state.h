@@ -23,6 +23,7 @@ typedef struct pl_report {
     int32_t failed;
     int32_t noticed; /* sent notices to all others */
     int32_t dirty;   /* something inside MPI cannot be completed */
+    int32_t missed; /* failed because the resize point was not reached */
     int32_t comms;
     int64_t sent, received;
     char reason[PL_REASON_MAX];
@@ -40,6 +41,7 @@ typedef struct pl_trial_state {
     bool expired;      /* the time limit has passed */
     bool notice_seen;  /* somebody gave up */
     bool give_up;      /* this process has, or is about to */
+    bool missed;       /* ... since it will not reach the resize point */
     bool notices_sent;
     bool dirty;
     bool voted, counted; /* report sent; reports of all received */

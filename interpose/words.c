@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interpose/controls.h"
 #include "interpose/modules.h"
 #include "redist/check.h"
 
@@ -151,12 +152,14 @@ static void add_image(builder_t *b, const pl_words_input_t *in)
     free(mine);
 }
 
+/* What all processes that have the object have of it. */
 static int64_t object_bytes(const pl_object_t *o, const pl_match_t *m)
 {
-    for (int r = 0; r < m->ns; r++)
-        if (o->source[r] >= 0)
-            return o->source[r];
-    return 0;
+    int64_t least = INT64_MAX;
+    for (int r = 0; r < m->ns + m->nt; r++)
+        if (o->source[r] >= 0 && o->source[r] < least)
+            least = o->source[r];
+    return least;
 }
 
 static void add_objects(builder_t *b, const pl_words_input_t *in)
@@ -170,7 +173,7 @@ static void add_objects(builder_t *b, const pl_words_input_t *in)
             return;
         if (o->now)
             s->now = o->now->copy ? o->now->copy : o->now->block.address;
-        if (o->base && o->base->block.size == s->bytes)
+        if (o->base && o->now && o->base->block.size == o->now->block.size)
             s->base = o->base->copy;
         if (o->now && !s->base && !o->changed)
             s->base = s->now;
@@ -239,6 +242,8 @@ static void read_segment(pl_words_t *w, const pl_segment_t *s, const pl_words_in
         }
         if (is_reborn(in->match, w->now[k]))
             v->changed = 0xff;
+        if (PL_OFF(identity) && bits == before)
+            v->changed = 0;
         if (pl_word_is_pointer(w->now[k].kind))
             v->flags |= PL_FLAG_POINTER;
         if (w->now[k].kind == PL_WORD_FOREIGN)
@@ -461,7 +466,7 @@ static uint64_t pointer_word(injection_t *j, const pl_segment_t *s, int64_t k, u
             return target;
         take = j->w->now[k];
     }
-    if (take.kind == PL_WORD_OBJECT && !(v->flags & PL_FLAG_MOVED) &&
+    if (take.kind == PL_WORD_OBJECT && !(v->flags & PL_FLAG_MOVED) && !PL_OFF(offsets) &&
         swap_object(j, target, take, &bits))
         return bits;
     if (pl_space_bits(j->here, take, &bits))
@@ -509,6 +514,13 @@ static uint64_t new_word(injection_t *j, const pl_segment_t *s, int64_t k, uint6
     return v->flags & PL_FLAG_POINTER ? pointer_word(j, s, k, target) : value_word(j, k, target);
 }
 
+static bool switched_off(pl_segment_kind_t kind)
+{
+    return (kind == PL_SEGMENT_FRAME && PL_OFF(stack)) ||
+           (kind == PL_SEGMENT_REGISTERS && PL_OFF(registers)) ||
+           (kind == PL_SEGMENT_IMAGE && PL_OFF(data));
+}
+
 int pl_words_inject(const pl_words_t *words, const pl_space_t *here_space, bool survivor,
                     uint64_t *registers)
 {
@@ -517,7 +529,7 @@ int pl_words_inject(const pl_words_t *words, const pl_space_t *here_space, bool 
     for (int i = 0; i < words->segment_count; i++) {
         const pl_segment_t *s = &words->segments[i];
         uint8_t *to = s->kind == PL_SEGMENT_REGISTERS ? (uint8_t *)registers : s->here;
-        if (!to)
+        if (!to || switched_off(s->kind))
             continue;
         j.survivor = survivor && (s->kind == PL_SEGMENT_IMAGE || s->now);
         for (int64_t k = 0; k < (s->bytes + WORD - 1) / WORD; k++) {

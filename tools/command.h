@@ -16,6 +16,7 @@ int pl_command_run(int argc, char **argv);
 int pl_command_resize(int argc, char **argv);
 int pl_command_status(int argc, char **argv);
 int pl_command_options(int argc, char **argv);
+int pl_command_bench(int argc, char **argv);
 
 /* "pliant: " and a message on standard error. */
 void pl_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -17,6 +17,7 @@ static const struct command {
     {"status", "pliant status", "show the state of a running program", pl_command_status},
     {"options", "pliant options", "list the PLIANT_* variables and their values",
      pl_command_options},
+    {"bench", "pliant bench", "measure what Pliant costs a program", pl_command_bench},
 };
 
 void pl_complain(const char *format, ...)

@@ -161,6 +161,9 @@ static void updated_file_is_not_read_from_the_scratch(void **state)
     assert_memory_equal(line, "XYcd", 4);
     fseek(new, 4, SEEK_SET);
     fwrite("??", 1, 2, new);
+    rewind(new);
+    assert_int_equal(fread(line, 1, 8, new), 8);
+    assert_memory_equal(line, "XYcd??gh", 8);
     commit();
     assert_int_equal(ftell(new), 2);
     assert_int_equal(fread(line, 1, 6, new), 6);
@@ -359,11 +362,28 @@ static void give_buffer(void)
             _exit(1);
 }
 
+static void give_buffer_in_the_trial_only(void)
+{
+    char *buffer = malloc(4096);
+    printf("one\n");
+    pl_files_trial_begin();
+    setvbuf(stdout, buffer, _IOFBF, 4096);
+    printf("trial\n");
+    pl_files_rollback();
+    memset(buffer, '#', 4096);
+    printf("two\n");
+    fflush(stdout);
+    for (int i = 0; i < 4096; i++)
+        if (buffer[i] != '#')
+            _exit(1);
+}
+
 static void output_of_trials_is_dropped(void **state)
 {
     (void)state;
     redirected(print_around_trials, "before\nbetween\nafter\ncopy\n");
     redirected(give_buffer, "one\ntwo\n");
+    redirected(give_buffer_in_the_trial_only, "one\ntwo\n");
     redirected(reopen_output, "to the terminal\n");
     assert_string_equal(content("reopened"), "one\ntwo\nthree\n");
 }
@@ -374,7 +394,7 @@ static void read_input(void)
     if (scanf("%d", &a) != 1)
         _exit(1);
     pl_files_trial_begin();
-    if (scanf("%d %d", &b, &c) != 2)
+    if (scanf("%d %d", &b, &c) != 2 || b != 11 || c != 22)
         _exit(1);
     pl_files_rollback();
     int next = 0;
@@ -419,6 +439,16 @@ static void retired_process_closes_its_files(void **state)
     fprintf(log, "back\n");
     fclose(log);
     assert_string_equal(content("retired"), "rank 2\nback\n");
+    log = fopen("appended", "a");
+    fprintf(log, "rank 2\n");
+    pl_files_retire();
+    begin();
+    log = fopen("appended", "a");
+    fprintf(log, "rank 2\n");
+    commit();
+    fprintf(log, "back\n");
+    fclose(log);
+    assert_string_equal(content("appended"), "rank 2\nback\n");
 }
 
 static void many_resizes_leave_no_descriptor(void **state)

@@ -237,6 +237,9 @@ static void permanent_blocks_return_with_each_generation(void **state)
     open_generation();
     assert_true(pl_heap_find(p, NULL));
     assert_int_equal(pl_heap_open(), PL_ERR_LIMIT);
+    assert_int_equal(pl_heap_drop(first), PL_OK);
+    open_generation(); /* in the arena of the one that had freed p */
+    assert_true(pl_heap_find(p, NULL));
     pl_heap_unmake(p);
     assert_false(pl_heap_find(p, NULL));
 }

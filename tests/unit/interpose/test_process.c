@@ -191,6 +191,7 @@ static void state_of_another_type_can_be_put(void **state)
     initstate(5, small, sizeof small);
     pl_random_put(&a);
     assert_int_equal(random(), next);
+    assert_ptr_not_equal(pl_random_array(), small); /* too small for it */
 }
 
 static void generators_are_put_back_at_re_entry(void **state)

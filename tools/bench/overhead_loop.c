@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * A loop of 8-byte Allreduce for `pliant bench overhead`. Several of these jobs live at a time, and
+ * only the one that is told to run uses the processor: each rank reads from FOLDER/JOB.RANK how
+ * many calls to make (0: end), and rank 0 answers in FOLDER/JOB.back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "overhead_loop.h"
+
+static int open_pipe(const char *prefix, const char *end, int flags)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%s", prefix, end);
+    int fd = open(path, flags);
+    if (fd < 0) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return fd;
+}
+
+/* VmRSS and RssAnon of this process in KiB. */
+static void read_memory(struct loop_answer *answer)
+{
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status)) {
+        sscanf(line, "VmRSS: %d", &answer->resident);
+        sscanf(line, "RssAnon: %d", &answer->anonymous);
+    }
+    if (status)
+        fclose(status);
+}
+
+static double run(int calls)
+{
+    double mine = 1, all = 0;
+    double start = 0;
+    for (int i = -WARM_CALLS; i < calls; i++) {
+        if (i == 0)
+            start = MPI_Wtime();
+        MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+    return MPI_Wtime() - start;
+}
+
+int main(int argc, char **argv)
+{
+    char number[16];
+    int rank, calls, answers = -1;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc != 2)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    snprintf(number, sizeof number, "%d", rank);
+    int orders = open_pipe(argv[1], number, O_RDONLY);
+    if (rank == 0)
+        answers = open_pipe(argv[1], "back", O_WRONLY);
+    while (read(orders, &calls, sizeof calls) == (ssize_t)sizeof calls && calls > 0) {
+        struct loop_answer answer = {.seconds = run(calls)};
+        read_memory(&answer);
+        if (rank == 0 && write(answers, &answer, sizeof answer) != (ssize_t)sizeof answer)
+            MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    MPI_Finalize();
+    return 0;
+}
