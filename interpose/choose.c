@@ -239,15 +239,56 @@ static pl_status_t test_proposals(const arena_t *a, const gathered_t *g)
         for (int p = 0; p < t->proposals && a->rank < a->match->nt; p++)
             pl_layout_check(&t->proposal[p], of_source, n_of_source, a->rank, &t->c->target,
                             &t->result[p]);
-        PMPI_Allreduce(MPI_IN_PLACE, t->result, t->proposals * COUNTERS, MPI_INT64_T, MPI_SUM,
-                       a->comm);
-        PMPI_Allreduce(MPI_IN_PLACE, t->ghosts, 2, MPI_INT64_T, MPI_MAX, a->comm);
-        PMPI_Allreduce(MPI_IN_PLACE, &t->traits, 1, MPI_INT, MPI_BOR, a->comm);
-        PMPI_Allreduce(MPI_IN_PLACE, t->unused, 2, MPI_INT, MPI_MIN, a->comm);
     }
     pl_status_t status = of_source && n_of_source ? PL_OK : PL_ERR_NOMEM;
     free(of_source);
     free(n_of_source);
+    return status;
+}
+
+enum { MOST_BELOW, MOST_ABOVE, MOST_POINTERS, MOST_NO_INDEX, MOST_USED_BELOW, MOST_USED_ABOVE, MOST };
+
+/* Brings together what the processes found, in two reductions for all arrays. */
+static pl_status_t share_findings(const arena_t *a)
+{
+    int proposals = 0;
+    for (int i = 0; i < a->count; i++)
+        proposals += a->list[i].proposals;
+    pl_check_t *results = calloc((size_t)proposals + 1, sizeof *results);
+    int64_t(*most)[MOST] = calloc((size_t)a->count + 1, sizeof *most);
+    pl_check_t *at = results;
+
+    for (int i = 0; i < a->count && results && most; i++) {
+        const contest_t *t = &a->list[i];
+        memcpy(at, t->result, (size_t)t->proposals * sizeof *at);
+        at += t->proposals;
+        const int64_t mine[MOST] = {t->ghosts[0],
+                                    t->ghosts[1],
+                                    (t->traits & TRAIT_POINTERS) != 0,
+                                    (t->traits & TRAIT_NO_INDEX) != 0,
+                                    !t->unused[0],
+                                    !t->unused[1]};
+        memcpy(most[i], mine, sizeof mine);
+    }
+    if (results && most) {
+        PMPI_Allreduce(MPI_IN_PLACE, results, proposals * COUNTERS, MPI_INT64_T, MPI_SUM, a->comm);
+        PMPI_Allreduce(MPI_IN_PLACE, most, a->count * MOST, MPI_INT64_T, MPI_MAX, a->comm);
+    }
+    at = results;
+    for (int i = 0; i < a->count && results && most; i++) {
+        contest_t *t = &a->list[i];
+        memcpy(t->result, at, (size_t)t->proposals * sizeof *at);
+        at += t->proposals;
+        t->ghosts[0] = most[i][MOST_BELOW];
+        t->ghosts[1] = most[i][MOST_ABOVE];
+        t->traits = (most[i][MOST_POINTERS] ? TRAIT_POINTERS : 0) |
+                    (most[i][MOST_NO_INDEX] ? TRAIT_NO_INDEX : 0);
+        t->unused[0] = !most[i][MOST_USED_BELOW];
+        t->unused[1] = !most[i][MOST_USED_ABOVE];
+    }
+    pl_status_t status = results && most ? PL_OK : PL_ERR_NOMEM;
+    free(results);
+    free(most);
     return status;
 }
 _Static_assert(sizeof(pl_check_t) == COUNTERS * sizeof(int64_t), "reduced as five integers");
@@ -421,6 +462,8 @@ pl_status_t pl_choose_layouts(MPI_Comm comm, const pl_match_t *match, const pl_s
         status = gather_samples(&a, &g);
     if (!status)
         status = test_proposals(&a, &g);
+    if (!status)
+        status = share_findings(&a);
     free(g.all);
     free(g.counts);
     if (!status)

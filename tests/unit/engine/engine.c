@@ -85,6 +85,14 @@ static bool *choose_by_words(const pl_match_t *m)
     return by_words;
 }
 
+/* Objects that only sources have were born since the baseline: made on the targets too. */
+static void make_born(pl_match_t *m)
+{
+    for (int i = 0; i < m->count && e.here; i++)
+        if (m->objects[i].sources && !m->objects[i].targets)
+            must(pl_match_make_here(&m->objects[i], m->objects[i].source[0]));
+}
+
 /* frame: of a target, NULL on a process that is only a source. */
 static void exchange(struct pl_frame *frame)
 {
@@ -95,6 +103,7 @@ static void exchange(struct pl_frame *frame)
 
     must(pl_match_make(e.plan.comm, e.plan.ns, e.plan.nt, e.now, e.base, e.here, &match));
     bool *by_words = choose_by_words(&match);
+    make_born(&match);
     must(pl_match_spaces(&match, e.now, e.base, e.here, &now, &base, &here));
     pl_words_input_t input = {.comm = e.plan.comm,
                               .ns = e.plan.ns,
