@@ -1,6 +1,6 @@
 # The MPI that describes the interface and runs the tests. libpliant.so itself is not linked to it:
 # pliant_mpi_headers gives the headers only, pliant_mpi also the library (for test programs).
-find_program(PLIANT_MPICC_PATH ${PLIANT_MPICC} REQUIRED)
+find_program(PLIANT_MPICC_PATH NAMES ${PLIANT_MPICC} REQUIRED)
 execute_process(COMMAND ${PLIANT_MPICC_PATH} -show OUTPUT_VARIABLE mpicc_show
                 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(mpi_flags UNIX_COMMAND "${mpicc_show}")

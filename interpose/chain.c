@@ -15,7 +15,8 @@ enum { BUCKETS = 4096, CHUNK = 1 << 20, MAX_CHAINS = 1 << 17 };
 uintptr_t pl_chain_top, pl_chain_floor;
 
 static _Atomic(pl_chain_t *) buckets[BUCKETS];
-static __thread pl_chain_t *last __attribute__((tls_model("initial-exec")));
+static pl_chain_t nowhere = {.follower = &nowhere}; /* no call returns to address 0 */
+__thread pl_chain_t *pl_chain_last = &nowhere;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static char *chunk, *chunk_end;
 static int chain_count;
@@ -23,16 +24,6 @@ static int chain_count;
 static inline size_t bucket_of(uintptr_t address, uintptr_t stack)
 {
     return ((address * 0x9e3779b97f4a7c15u) ^ (stack >> 4)) % BUCKETS;
-}
-
-static inline bool matches(const pl_chain_t *c, uintptr_t address, uintptr_t stack)
-{
-    if (c->address[0] != address || c->stack != stack)
-        return false;
-    for (int i = 1; i < c->depth; i++)
-        if (*(const uintptr_t *)c->slot[i] != c->address[i])
-            return false;
-    return true;
 }
 
 /* Fills a chain by walking the stack from here outwards; frames of libpliant are skipped. */
@@ -104,6 +95,7 @@ static pl_chain_t *learn(uintptr_t address, uintptr_t stack)
     pl_chain_t found;
 
     memset(&found, 0, sizeof found);
+    found.follower = &nowhere;
     walk(&found, address, stack);
     while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) {
     }
@@ -127,31 +119,39 @@ static pl_chain_t *look_up(uintptr_t address, uintptr_t stack)
     pl_chain_t *c =
         atomic_load_explicit(&buckets[bucket_of(address, stack)], memory_order_acquire);
     for (; c; c = c->next)
-        if (matches(c, address, stack))
+        if (pl_chain_matches(c, address, stack))
             return c;
     return learn(address, stack);
 }
 
+/* The guess was wrong. */
+static __attribute__((noinline)) pl_chain_t *find_slowly(const void *return_address,
+                                                         const void *stack)
+{
+    pl_chain_t *c = look_up((uintptr_t)return_address, (uintptr_t)stack);
+    pl_chain_last->follower = c;
+    pl_chain_last = c;
+    return c;
+}
+
 pl_chain_t *pl_chain_find(const void *return_address, const void *stack)
 {
-    uintptr_t address = (uintptr_t)return_address, sp = (uintptr_t)stack;
-    pl_chain_t *guess = last ? last->follower : NULL;
+    pl_chain_t *c = pl_chain_guess(return_address, stack);
 
-    if (__builtin_expect(guess && matches(guess, address, sp), 1)) {
-        last = guess;
-        return guess;
-    }
-    pl_chain_t *c = look_up(address, sp);
-    if (last)
-        last->follower = c;
-    last = c;
+    if (!c)
+        return find_slowly(return_address, stack);
+    pl_chain_last = c;
     return c;
 }
 
 uint64_t pl_chain_here(const void *return_address, const void *stack)
 {
-    const pl_chain_t *c = pl_chain_find(return_address, stack);
-    return c ? c->hash : 0;
+    pl_chain_t *c = pl_chain_guess(return_address, stack);
+
+    if (!c)
+        return find_slowly(return_address, stack)->hash;
+    pl_chain_last = c;
+    return c->hash;
 }
 
 bool pl_chain_verify(const pl_chain_t *chain)

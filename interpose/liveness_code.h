@@ -13,30 +13,46 @@
 
 /* General registers by their numbers in machine code. */
 enum {
-    PL_RAX, PL_RCX, PL_RDX, PL_RBX, PL_RSP, PL_RBP, PL_RSI, PL_RDI,
-    PL_R8, PL_R9, PL_R10, PL_R11, PL_R12, PL_R13, PL_R14, PL_R15,
+    PL_RAX,
+    PL_RCX,
+    PL_RDX,
+    PL_RBX,
+    PL_RSP,
+    PL_RBP,
+    PL_RSI,
+    PL_RDI,
+    PL_R8,
+    PL_R9,
+    PL_R10,
+    PL_R11,
+    PL_R12,
+    PL_R13,
+    PL_R14,
+    PL_R15,
     PL_GPRS,
     PL_NO_REGISTER = -1,
     PL_RIP = -2,       /* an address in the module, or absolute */
     PL_SEGMENTED = -3, /* thread-local: never the stack's frames */
 };
-enum { PL_CALLEE_SAVED = 1 << PL_RBX | 1 << PL_RBP | 1 << PL_R12 | 1 << PL_R13 | 1 << PL_R14 |
-                         1 << PL_R15 };
+enum {
+    PL_CALLEE_SAVED =
+        1 << PL_RBX | 1 << PL_RBP | 1 << PL_R12 | 1 << PL_R13 | 1 << PL_R14 | 1 << PL_R15
+};
 
 typedef enum pl_op {
-    PL_OP_OTHER,  /* only the masks say what it does */
-    PL_OP_MOVE,   /* dst = src */
-    PL_OP_SET,    /* dst = imm */
-    PL_OP_ADD,    /* dst += imm */
-    PL_OP_AND,    /* dst &= imm */
-    PL_OP_LEA,    /* dst = address of memory[0] */
-    PL_OP_LOAD,   /* dst = the 8 bytes of memory[0] */
-    PL_OP_STORE,  /* memory[0] = src, 8 bytes */
-    PL_OP_PUSH,   /* src, or memory[0], or a constant */
-    PL_OP_POP,    /* into dst */
+    PL_OP_OTHER, /* only the masks say what it does */
+    PL_OP_MOVE,  /* dst = src */
+    PL_OP_SET,   /* dst = imm */
+    PL_OP_ADD,   /* dst += imm */
+    PL_OP_AND,   /* dst &= imm */
+    PL_OP_LEA,   /* dst = address of memory[0] */
+    PL_OP_LOAD,  /* dst = the 8 bytes of memory[0] */
+    PL_OP_STORE, /* memory[0] = src, 8 bytes */
+    PL_OP_PUSH,  /* src, or memory[0], or a constant */
+    PL_OP_POP,   /* into dst */
     PL_OP_LEAVE,
-    PL_OP_CALL,   /* next: where it returns to */
-    PL_OP_JUMP,   /* conditional or not */
+    PL_OP_CALL, /* next: where it returns to */
+    PL_OP_JUMP, /* conditional or not */
     PL_OP_RETURN,
     PL_OP_STRING, /* rep movs, stos, ...: any length */
     PL_OP_STOP,   /* ud2, hlt: control does not go on */
@@ -46,9 +62,9 @@ typedef enum pl_op {
 typedef struct pl_operand {
     int8_t base, index; /* register or PL_NO_REGISTER, PL_RIP, PL_SEGMENTED */
     uint8_t scale;
-    int64_t disp;      /* with PL_RIP: the address itself */
-    uint16_t read;     /* bytes it may read, 0: none */
-    uint16_t write;    /* bytes it surely overwrites, 0: none or not known */
+    int64_t disp;   /* with PL_RIP: the address itself */
+    uint16_t read;  /* bytes it may read, 0: none */
+    uint16_t write; /* bytes it surely overwrites, 0: none or not known */
     bool may_write;
 } pl_operand_t;
 
@@ -65,9 +81,9 @@ typedef struct pl_insn {
     bool vectors;        /* it changes a vector or x87 register */
     uint8_t memory_count;
     pl_operand_t memory[2];
-    uintptr_t target;    /* of a direct call or jump, or the address of the pointer it goes through,
-                          * 0: computed */
-    bool through_pointer;
+    uintptr_t target; /* of a direct call or jump, or the address of the pointer it goes through,
+                       * 0: computed */
+    bool through_pointer; /* target is where the address of the target is */
     bool conditional;
     int next, taken, pad; /* instructions that may follow, -1: none. pad: if the call throws */
 } pl_insn_t;
@@ -76,7 +92,7 @@ enum { PL_CODE_PARTS = 4, PL_CODE_LIMIT = 20000 };
 
 typedef struct pl_code_part {
     uintptr_t low, high;
-    int *index; /* of the instruction at each address, -1: none. Owned. */
+    int *index;          /* of the instruction at each address, -1: none. Owned. */
     const uint8_t *pads; /* its table of landing pads, NULL: none */
 } pl_code_part_t;
 
@@ -88,7 +104,7 @@ typedef struct pl_code {
 } pl_code_t;
 
 /* Decodes all that can be reached from the entry of the function around `address`. On failure
- * *why (static storage) says what is not understood: PL_ERR_UNSUPPORTED, or PL_ERR_NOMEM. */
+ * *why (static storage) says what is not understood: PL_ERR_REFUSED, or PL_ERR_NOMEM. */
 pl_status_t pl_code_read(uintptr_t address, pl_code_t *out, const char **why);
 void pl_code_free(pl_code_t *code);
 

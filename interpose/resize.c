@@ -21,7 +21,7 @@
 
 enum {
     MAX_REQUESTS = 16,
-    RESURVEY_TICKS = 256, /* without coming back to the resize point */
+    PATIENCE = 8,         /* collectives more than the survey took, to come to the point again */
     SURVEY_AHEAD = 10,    /* arrivals before the first step of a plan */
 };
 static const double control_interval = 0.010; /* seconds between looks at the control file */
@@ -34,7 +34,9 @@ typedef enum state {
 
 static state_t state;
 static pl_task_t task;
-static int64_t act_since; /* tick */
+static int64_t act_since, surveyed_since; /* ticks */
+static int64_t survey_ticks; /* how long the last survey took */
+static int disappointments;  /* surveys whose point did not come again, for this task */
 static const char *unresizable; /* reason, NULL: resizable */
 static pl_plan_step_t plan[PL_PLAN_STEPS_MAX];
 static int plan_count, plan_next;
@@ -271,6 +273,13 @@ static void wake_every_tick(state_t next)
     act_since = pl_ticks;
 }
 
+static void begin_survey(void)
+{
+    pl_survey_begin();
+    surveyed_since = pl_ticks;
+    wake_every_tick(STATE_SURVEY);
+}
+
 /* The task ends without a trial. */
 static void give_up(const char *reason)
 {
@@ -287,13 +296,13 @@ static void start_task(int size, int method)
 {
     task.size = size;
     task.method = method;
+    disappointments = 0;
     if (pl_pool_rank == 0)
         write_status("resizing");
     if (surveyed) {
         wake_every_tick(STATE_ACT);
     } else {
-        pl_survey_begin();
-        wake_every_tick(STATE_SURVEY);
+        begin_survey();
     }
 }
 
@@ -307,8 +316,7 @@ static void hear_round(void)
         return;
     case PL_ROUND_SURVEY:
         task.size = 0;
-        pl_survey_begin();
-        wake_every_tick(STATE_SURVEY);
+        begin_survey();
         return;
     default:
         go_idle();
@@ -326,6 +334,7 @@ static void survey(pl_site_t *site, struct pl_frame *frame)
         return;
     case PL_SURVEY_CHOSEN:
         surveyed = true;
+        survey_ticks = pl_ticks - surveyed_since;
         if (task.size)
             wake_every_tick(STATE_ACT);
         else
@@ -372,9 +381,9 @@ static int act(pl_site_t *site, struct pl_frame *frame, int rc)
     case PL_READY_ELSEWHERE:
         break;
     }
-    if (pl_ticks - act_since > RESURVEY_TICKS) {
-        pl_survey_begin();
-        wake_every_tick(STATE_SURVEY);
+    if (pl_ticks - act_since > (PATIENCE + 4 * survey_ticks) << disappointments) {
+        disappointments += disappointments < 20;
+        begin_survey();
     }
     return rc;
 }
@@ -419,20 +428,17 @@ void pl_resize_done(const pl_resize_event_t *event, bool condemn_site)
     go_idle();
 }
 
-int pl_resize_plan_next(void)
+pl_resize_note_t pl_resize_tell(void)
 {
-    return plan_next;
+    return (pl_resize_note_t){task.site, survey_ticks, plan_next};
 }
 
-void pl_resize_set_plan_next(int next)
+void pl_resize_learn(const pl_resize_note_t *note)
 {
-    plan_next = next;
+    task.site = note->point;
+    survey_ticks = note->survey_ticks;
+    plan_next = note->plan_next;
     surveyed = true;
-}
-
-void pl_resize_set_point(uint64_t site)
-{
-    task.site = site;
 }
 
 /* ---- begin and end ---- */

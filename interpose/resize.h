@@ -35,10 +35,15 @@ int pl_resize_tick(pl_site_t *site, struct pl_frame *frame, int rc);
  * happened. */
 void pl_resize_done(const pl_resize_event_t *event, bool condemn_site);
 
-/* How far the plan has been carried out and where the resize point is: for processes that are new to
- * the world. */
-int pl_resize_plan_next(void);
-void pl_resize_set_plan_next(int next);
-void pl_resize_set_point(uint64_t site);
+/* What processes new to the world must know: the plan, where the resize point is, how patiently it
+ * is waited for. */
+typedef struct pl_resize_note {
+    uint64_t point;
+    int64_t survey_ticks;
+    int32_t plan_next;
+} pl_resize_note_t;
+
+pl_resize_note_t pl_resize_tell(void);
+void pl_resize_learn(const pl_resize_note_t *note);
 
 #endif

@@ -26,6 +26,13 @@ static struct {
     MPI_Comm comm;
     bool congruent, known;
 } comm_cache[COMM_CACHE];
+static MPI_Comm world_copy = MPI_COMM_WORLD; /* the last one that was */
+
+static void forget_comms(void)
+{
+    memset(comm_cache, 0, sizeof comm_cache);
+    world_copy = MPI_COMM_WORLD;
+}
 
 static bool ask_congruent(MPI_Comm comm)
 {
@@ -36,7 +43,7 @@ static bool ask_congruent(MPI_Comm comm)
     return result == MPI_IDENT || result == MPI_CONGRUENT;
 }
 
-static inline bool is_world(MPI_Comm comm)
+static bool is_world(MPI_Comm comm)
 {
     if (comm == MPI_COMM_WORLD)
         return true;
@@ -46,6 +53,8 @@ static inline bool is_world(MPI_Comm comm)
         comm_cache[slot].congruent = ask_congruent(comm);
         comm_cache[slot].known = true;
     }
+    if (comm_cache[slot].congruent)
+        world_copy = comm;
     return comm_cache[slot].congruent;
 }
 
@@ -100,25 +109,49 @@ static __attribute__((noinline)) int due(pl_site_t *s, struct pl_frame *frame, i
     return pl_resize_tick(s, frame, rc);
 }
 
-int pl_arrive(enum pl_call call, MPI_Comm comm, int rc)
+static inline int count_arrival(pl_site_t *s, pl_chain_t *chain, struct pl_frame *frame, int rc)
 {
-    struct pl_frame *frame = pl_frame;
-
-    if (!pl_sites_on || !is_world(comm))
-        return rc;
-    pl_chain_t *chain = pl_chain_find((void *)frame->ret, frame + 1);
-    if (PL_UNLIKELY(!chain))
-        return rc;
-    pl_site_t *s = chain->site;
-    pl_ticks++;
-    if (PL_UNLIKELY(!s) && !(s = add_site(chain, call, comm == MPI_COMM_WORLD)))
-        return rc;
     s->arrivals++;
     if (PL_UNLIKELY(s->arrivals >= s->watch || pl_ticks >= pl_wake_tick)) {
         s->chain = chain;
         return due(s, frame, rc);
     }
     return rc;
+}
+
+/* A place that is new or was not guessed, or a communicator that is not known to be the world. */
+static __attribute__((noinline)) int arrive_slowly(enum pl_call call, MPI_Comm comm, int rc)
+{
+    struct pl_frame *frame = pl_frame;
+
+    if (!is_world(comm))
+        return rc;
+    pl_chain_t *chain = pl_chain_find((void *)frame->ret, frame + 1);
+    if (!chain)
+        return rc;
+    pl_site_t *s = chain->site;
+    pl_ticks++;
+    if (!s && !(s = add_site(chain, call, comm == MPI_COMM_WORLD)))
+        return rc;
+    return count_arrival(s, chain, frame, rc);
+}
+
+/* Every collective goes through here. What is seldom needed stands in functions that this one ends
+ * in, so that it need not save any register. */
+int pl_arrive(enum pl_call call, MPI_Comm comm, int rc)
+{
+    struct pl_frame *frame = pl_frame;
+
+    if (!pl_sites_on)
+        return rc;
+    if (comm != MPI_COMM_WORLD && comm != world_copy)
+        return arrive_slowly(call, comm, rc);
+    pl_chain_t *chain = pl_chain_guess((void *)frame->ret, frame + 1);
+    if (PL_UNLIKELY(!chain || !chain->site))
+        return arrive_slowly(call, comm, rc);
+    pl_chain_last = chain;
+    pl_ticks++;
+    return count_arrival(chain->site, chain, frame, rc);
 }
 
 int pl_sites_count(void)
@@ -160,7 +193,7 @@ void pl_sites_reset(bool keep)
         sites[i].baseline = NULL;
     }
     pl_sites_reset_counts();
-    memset(comm_cache, 0, sizeof comm_cache);
+    forget_comms();
 }
 
 void pl_sites_reset_counts(void)
@@ -183,7 +216,7 @@ void pl_sites_restore(void)
             sites[i].baseline = NULL, sites[i].arrivals = 0;
     }
     kept_count = 0;
-    memset(comm_cache, 0, sizeof comm_cache);
+    forget_comms();
 }
 
 int pl_sites_notes(pl_site_note_t *out, int max)

@@ -30,7 +30,8 @@ typedef struct deal {
     int32_t ns, nt, transaction, method;
     uint64_t site;
     int64_t arrival, ticks;
-    int32_t plan_next, site_count;
+    pl_resize_note_t note;
+    int32_t site_count;
     pl_site_note_t sites[PL_MAX_SITES];
 } deal_t;
 
@@ -136,7 +137,7 @@ static void make_deal(const pl_task_t *task, const pl_site_t *site)
                        .site = site->hash,
                        .arrival = site->arrivals,
                        .ticks = pl_ticks,
-                       .plan_next = pl_resize_plan_next()};
+                       .note = pl_resize_tell()};
     tx.deal.site_count = pl_sites_notes(tx.deal.sites, PL_MAX_SITES);
 }
 
@@ -366,8 +367,7 @@ static void commit(pl_site_t *site, pl_exchange_t *x)
     site->baseline = baseline;
     pl_ticks = tx.deal.ticks;
     pl_agree_reset();
-    pl_resize_set_plan_next(tx.deal.plan_next);
-    pl_resize_set_point(tx.deal.site);
+    pl_resize_learn(&tx.deal.note);
 }
 
 static void finish_event(const char *outcome)

@@ -480,6 +480,24 @@ static uint64_t pointer_word(injection_t *j, const pl_segment_t *s, int64_t k, u
     return target;
 }
 
+/* Could these 8 bytes be a floating-point number with a full mantissa? Two integers, or an integer
+ * beside an MPI handle, must not be taken for one: one of their halves is small or a handle. */
+static bool number_like(uint64_t bits)
+{
+    enum { SMALL = 1 << 24, HANDLE_INDEX = 0x03ffffff, FEW = 1 << 16 };
+    uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
+    int exponent = (int)(high >> 20 & 0x7ff) - 1023;
+    bool handle = (high >> 30) && (high & HANDLE_INDEX) < FEW;
+
+    return exponent > -100 && exponent < 100 && low >= SMALL && low <= UINT32_MAX - SMALL && !handle;
+}
+
+/* The same number but for rounding. */
+static bool same_number(uint64_t a, uint64_t b)
+{
+    return number_like(a) && number_like(b) && pl_near(a, b);
+}
+
 static uint64_t value_word(const injection_t *j, int64_t k, uint64_t target)
 {
     const pl_verdict_t *v = &j->w->verdict[k];
@@ -487,7 +505,8 @@ static uint64_t value_word(const injection_t *j, int64_t k, uint64_t target)
     bool half_changed[2] = {v->changed & 0x0f, v->changed & 0xf0};
 
     /* One half of a double that set-up computed with other rounding: the whole is one number. */
-    if (half_changed[0] != half_changed[1] && !v->differs && pl_near(target, j->w->lead_base[k]))
+    if (half_changed[0] != half_changed[1] && !v->differs &&
+        same_number(target, j->w->lead_base[k]))
         return lead;
     for (int half = 0; half < 2; half++) {
         uint64_t mask = half ? 0xffffffff00000000u : 0x00000000ffffffffu;
@@ -508,7 +527,7 @@ static uint64_t new_word(injection_t *j, const pl_segment_t *s, int64_t k, uint6
 
     if (!v->changed) { /* numbers set-up reduced over ranks may differ in their last digits */
         bool number = !v->differs && !(v->flags & PL_FLAG_POINTER) &&
-                      target != j->w->lead_now[k] && pl_near(target, j->w->lead_now[k]);
+                      target != j->w->lead_now[k] && same_number(target, j->w->lead_now[k]);
         return number ? j->w->lead_now[k] : target;
     }
     return v->flags & PL_FLAG_POINTER ? pointer_word(j, s, k, target) : value_word(j, k, target);

@@ -14,7 +14,7 @@
 #include "tools/command.h"
 #include "tools/mpiexec.h"
 
-enum { KEY_MPIEXEC = 0x1000, KEY_LIBRARY, KEY_LAUNCHES, KEY_ROUNDS, KEY_CHECK };
+enum { KEY_MPIEXEC = 0x1000, KEY_LIBRARY, KEY_LAUNCHES, KEY_ROUNDS, KEY_ONLY, KEY_CHECK };
 enum { CALL, HEAP };
 
 static const double most_per_call = 100, most_per_pair = 150, most_ratio = 1.01;
@@ -39,7 +39,7 @@ static const char *const job_title[PL_BENCH_JOBS] = {
 typedef struct overhead {
     const char *what, *mpiexec, *library;
     long launches, rounds;
-    bool check;
+    bool no_instructions, no_loop, check;
     bool missed; /* a goal */
 } overhead_t;
 
@@ -68,6 +68,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_ROUNDS:
         o->rounds = number(state, "rounds", arg, 100000);
+        return 0;
+    case KEY_ONLY:
+        o->no_loop = strcmp(arg, "instructions") == 0;
+        o->no_instructions = strcmp(arg, "loop") == 0;
+        if (!o->no_loop && !o->no_instructions)
+            argp_error(state, "--only: '%s' is not valid; valid are instructions and loop", arg);
         return 0;
     case KEY_CHECK:
         o->check = true;
@@ -172,24 +178,29 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-static pl_status_t measure(overhead_t *o, const pl_bench_t *bench)
+static pl_status_t measure_instructions(overhead_t *o, const pl_bench_t *bench)
 {
     pl_bench_count_t counts[PL_BENCH_CASES];
-    pl_bench_ratio_t jobs[PL_BENCH_JOBS];
     pl_status_t status = pl_bench_instructions(bench, counts);
 
-    if (status < 0)
-        return status;
     if (status == PL_OK) {
         print_counts(o, counts, CALL);
         print_counts(o, counts, HEAP);
-    } else {
+    } else if (status == PL_NONE) {
         pl_complain("valgrind is not installed: no instructions are counted (Debian: apt-get "
                     "install valgrind)");
         o->missed = true;
+        status = PL_OK;
     }
     fflush(stdout);
-    status = pl_bench_loop(bench, (int)o->launches, (int)o->rounds, jobs);
+    return status;
+}
+
+static pl_status_t measure_loop(overhead_t *o, const pl_bench_t *bench)
+{
+    pl_bench_ratio_t jobs[PL_BENCH_JOBS];
+    pl_status_t status = pl_bench_loop(bench, (int)o->launches, (int)o->rounds, jobs);
+
     if (status == PL_OK)
         print_loop(o, jobs);
     return status;
@@ -208,7 +219,9 @@ static int run(overhead_t *o)
         pl_complain("%s: %s", bench.folder, strerror(errno));
         return EXIT_USAGE;
     }
-    status = measure(o, &bench);
+    status = o->no_instructions ? PL_OK : measure_instructions(o, &bench);
+    if (status == PL_OK && !o->no_loop)
+        status = measure_loop(o, &bench);
     remove_folder(bench.folder);
     if (status != PL_OK)
         return EXIT_USAGE;
@@ -222,6 +235,7 @@ int pl_command_bench(int argc, char **argv)
         {"launches", KEY_LAUNCHES, "N", 0, "How often the loop's programs are started; default 3",
          0},
         {"rounds", KEY_ROUNDS, "N", 0, "Turns of each program in a launch; default 100", 0},
+        {"only", KEY_ONLY, "HALF", 0, "Measure one half only: instructions, or loop", 0},
         {"mpiexec", KEY_MPIEXEC, "PATH", 0, "MPICH's mpiexec", 0},
         {"library", KEY_LIBRARY, "FILE", 0,
          "libpliant.so to preload into the loop; default: the one installed with pliant", 0},

@@ -207,13 +207,21 @@ def render_sendrecv(body):
             *body.messages(), "}"] + body.evidence() + ["return rc;"])
 
 
-def render_collective(body):
+def trial_function(body):
+    """A collective in a trial; a function of its own, so that the usual path saves no registers."""
     start = f"{non_blocking(body)}({body.arguments('&pl_request')})"
-    return (["struct pl_frame *frame = pl_frame;"] + body.translate() + ["int rc;",
-            f"if ({TRIAL}) {{", "MPI_Request pl_request = MPI_REQUEST_NULL;", *body.reads(),
-            *body.gate(), f"rc = {start};",
-            "rc = pl_trial_complete(rc, &pl_request, MPI_STATUS_IGNORE);", "} else {",
-            f"rc = {body.plain()};", "}"] + body.evidence() +
+    lines = body.translate() + ["MPI_Request pl_request = MPI_REQUEST_NULL;", *body.reads(),
+                                *body.gate(), f"int rc = {start};",
+                                "return pl_trial_complete(rc, &pl_request, MPI_STATUS_IGNORE);"]
+    head = f"static COLD int pl_try_{body.p.name}({body.p.signature})"
+    return f"{head}\n{{\n{indent(lines)}\n}}\n\n"
+
+
+def render_collective(body):
+    again = ", ".join(q.name for q in body.p.parameters)
+    return (["struct pl_frame *frame = pl_frame;"] + body.translate() +
+            [f"int rc = {TRIAL} ? pl_try_{body.p.name}({again})", f"    : {body.plain()};"] +
+            body.evidence() +
             ["pl_frame = frame;", f"return pl_arrive(PL_CALL_{body.call}, {body.comms[0]}, rc);"])
 
 
@@ -227,7 +235,8 @@ def render(prototype, fact, prototypes):
     lines = indent(RENDER.get(fact.kind, render_plain)(body))
     if fact.kind == "coll":
         name = f"pl_wrap_{prototype.name}"
-        head = f"HIDDEN int {name}({prototype.signature});\nint {name}({prototype.signature})"
+        head = (trial_function(body) +
+                f"HIDDEN int {name}({prototype.signature});\nint {name}({prototype.signature})")
     else:
         head = f"PL_EXPORT {prototype.result} {prototype.name}({prototype.signature})"
     return f"{head}\n{{\n{lines}\n}}\n"

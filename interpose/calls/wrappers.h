@@ -13,6 +13,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define HIDDEN         __attribute__((visibility("hidden"), used))
+#define COLD           __attribute__((noinline, cold))
 #define RETURN_ADDRESS __builtin_return_address(0)
 
 /* --- trial.c: used in a trial only ----------------------------------------------------------- */

@@ -51,7 +51,9 @@ void *engine_allocate(size_t bytes);
 void engine_free(void *p);
 void engine_report(int index, double value); /* the test's globals are put back in the end */
 
-/* The chain of the call that the caller's caller made. */
+/* The chain of this call. */
 pl_chain_t *engine_chain(void);
+/* Does a fresh walk confirm the chain of this call? spoil: of a chain that is another one. */
+bool engine_verify(bool spoil);
 
 #endif

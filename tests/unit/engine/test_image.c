@@ -16,11 +16,12 @@
 
 enum { LARGE = 64 << 20 };
 
-static int initialised[3] = {1, 2, 3};
-static int zeroed[3];
-static _Thread_local int local = 4;
-static _Thread_local int local_zero;
-static char large[LARGE]; /* never touched but in the middle */
+/* volatile: changed behind the compiler's back */
+static volatile int initialised[3] = {1, 2, 3};
+static volatile int zeroed[3];
+static _Thread_local volatile int local = 4;
+static _Thread_local volatile int local_zero;
+static volatile char large[LARGE]; /* never touched but in the middle */
 
 static long resident_pages(void)
 {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <mpi.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 enum { STEPS = 9, N = 101 };
 
 static int processes;
+static volatile int steps = STEPS; /* a loop that is unrolled has many points instead of one */
 
 static void check_all(bool right)
 {
@@ -33,6 +35,7 @@ static engine_outcome_t run(engine_program_t program, int ns, int nt, int arriva
     MPI_Comm comm;
 
     memset(&outcome, 0, sizeof outcome);
+    signal(SIGSEGV, SIG_DFL); /* cmocka would go on, and the other processes wait for ever */
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, rank < most ? 0 : MPI_UNDEFINED, rank, &comm);
     if (comm != MPI_COMM_NULL) {
@@ -51,12 +54,13 @@ static void check_result(const engine_outcome_t *outcome, int index, double want
     check_all(!outcome->finished || outcome->result[index] == wanted);
 }
 
-/* check(ns, nt, arrival) for every change and for arrivals of both parities. */
+/* check(ns, nt, arrival) for every change that needs all processes of this job (smaller jobs make
+ * the others), and for arrivals of both parities. */
 static void for_all_plans(void (*check)(int ns, int nt, int arrival))
 {
     for (int ns = 1; ns <= processes; ns++)
-        for (int nt = 1; nt <= processes; nt++)
-            for (int arrival = ENGINE_BASELINE + 1; arrival <= ENGINE_BASELINE + 4; arrival++)
+        for (int nt = ns == processes ? 1 : processes; nt <= processes; nt++)
+            for (int arrival = ENGINE_BASELINE + 1; arrival <= ENGINE_BASELINE + 2; arrival++)
                 check(ns, nt, arrival);
 }
 
@@ -77,7 +81,7 @@ static int counting(int argc, char **argv, char **envp)
 
     own_share = share;
     trace.at = trace.history;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         part[i % 4] += i + 1;
         last = &part[i % 4];
         total += 0.5 * i;
@@ -154,7 +158,7 @@ static int swapping(int argc, char **argv, char **envp)
     (void)argc, (void)argv, (void)envp;
 
     kept = *in_heap = on_stack;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         for (int k = 0; k < 3; k++) {
             swap(&all[k]->now, &all[k]->then);
             swap(&all[k]->now_last, &all[k]->then_last);
@@ -173,6 +177,7 @@ static void check_swapping(int ns, int nt, int arrival)
     engine_outcome_t got = run(swapping, ns, nt, arrival);
     for (int k = 0; k < 3; k++)
         check_result(&got, k, 1);
+    check_all(got.found.data == 0); /* offsets that set-up made different are nobody's data */
 }
 
 static void pointers_lead_to_the_same_place_of_the_new_objects(void **state)
@@ -204,7 +209,7 @@ static int recycling(int argc, char **argv, char **envp)
 {
     (void)argc, (void)argv, (void)envp;
     text = engine_allocate(16);
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         char before = text[0];
         if (i > 0 && before != (i % 2 ? 'a' : 'A') + i - 1)
             return 1;
@@ -238,7 +243,7 @@ static int leaving_traces(int argc, char **argv, char **envp)
     memset(scratch, 'a' + engine_size(), LINE);
     engine_free(scratch);
     char *line = engine_allocate(LINE);
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         if (i == ENGINE_BASELINE) /* what 1 process has left there happens to be the same */
             memset(line, 'a' + 1, LINE - 1);
         engine_point();
@@ -276,7 +281,7 @@ static int rounding(int argc, char **argv, char **envp)
     (void)argc, (void)argv, (void)envp;
     norm = norm_of(engine_size());
     int share = 1000000 + engine_size();
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < steps; i++)
         engine_point();
     engine_report(0, norm);
     engine_report(1, share == 1000000 + engine_size());
@@ -298,12 +303,12 @@ static void numbers_of_set_up_keep_the_rounding_of_the_sources(void **state)
 
 /* ---- private words ---- */
 
-static double mine, of_root;
+static volatile double mine, of_root; /* in memory, not in registers */
 
 static int accumulating(int argc, char **argv, char **envp)
 {
     (void)argc, (void)argv, (void)envp;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         mine += 1 + engine_rank();
         if (engine_rank() == 0)
             of_root += i;
