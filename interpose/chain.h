@@ -12,16 +12,15 @@
 enum { PL_CHAIN_DEPTH = 48 };
 
 typedef struct pl_chain {
-    uint64_t hash;         /* of the module-relative return addresses, never 0 */
-    uintptr_t stack;       /* the caller's stack pointer after the call returned */
-    int depth;             /* return addresses in `address` */
-    bool complete;         /* the chain ends in main's caller, within PL_CHAIN_DEPTH */
-    struct pl_chain *next; /* same bucket */
-    struct pl_chain
-        *follower;        /* the chain that was asked for after this one, a guess; never NULL */
-    struct pl_site *site; /* what sites.c keeps of it, NULL: none */
-    uintptr_t address[PL_CHAIN_DEPTH]; /* return addresses, innermost first */
-    uintptr_t slot[PL_CHAIN_DEPTH];    /* where on the stack each is; slot[0] is the call's own */
+    uint64_t hash;             /* of the module-relative return addresses, never 0 */
+    uintptr_t stack;           /* the caller's stack pointer after the call returned */
+    int depth;                 /* return addresses in `address` */
+    bool complete;             /* the chain ends in main's caller, within PL_CHAIN_DEPTH */
+    struct pl_chain *next;     /* same bucket */
+    struct pl_chain *follower; /* a guess: the one asked for after this one; never NULL */
+    struct pl_site *site;      /* what sites.c keeps of it, NULL: none */
+    uintptr_t address[PL_CHAIN_DEPTH + 1]; /* return addresses, innermost first, then 0 */
+    uintptr_t slot[PL_CHAIN_DEPTH]; /* where on the stack each is; slot[0] is the call's own */
 } pl_chain_t;
 
 /* The last chain that was asked for; never NULL. */
@@ -32,7 +31,7 @@ static inline bool pl_chain_matches(const pl_chain_t *c, uintptr_t address, uint
 {
     if (c->address[0] != address || c->stack != stack)
         return false;
-    for (int i = 1; i < c->depth; i++)
+    for (int i = 1; c->address[i]; i++)
         if (*(const uintptr_t *)c->slot[i] != c->address[i])
             return false;
     return true;

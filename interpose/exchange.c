@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "interpose/heap.h"
+#include "interpose/nature.h"
 #include "interpose/transaction.h"
 
 /* The most serious status of all processes. */
@@ -40,7 +41,9 @@ static pl_status_t compare(pl_exchange_t *x)
 
 static pl_status_t judge_words(pl_exchange_t *x, char *reason, size_t size)
 {
-    pl_words_count(&x->words, &x->match, &x->found);
+    const pl_snapshot_t *any = x->now ? x->now : x->here_owned;
+
+    pl_words_count(&x->words, &x->match, any->chain, &x->found);
     if (x->found.data) {
         snprintf(reason, size, "%s changed in the loop and differs between processes%s",
                  x->found.example,
@@ -48,6 +51,12 @@ static pl_status_t judge_words(pl_exchange_t *x, char *reason, size_t size)
                      ? "; it has the same size on every process before and after: the global size "
                        "grows with the processes, or it is private data"
                      : ": private data that no rule can divide or merge");
+        return PL_ERR_REFUSED;
+    }
+    if (x->found.stack) {
+        snprintf(reason, size,
+                 "%s, which differs between processes and may still be needed (%d such words)",
+                 x->found.stack_example, x->found.stack);
         return PL_ERR_REFUSED;
     }
     if (x->words.stack_array) {
@@ -77,6 +86,8 @@ static pl_status_t prepare(pl_exchange_t *x, char *reason, size_t size)
     status = agreed(status, x->comm);
     if (!status)
         status = compare(x);
+    if (!status && x->ns == 1 && x->nt > 1)
+        status = pl_nature_mark(x->target_comm, x->nt, x->first, x->here_owned, &x->match, &x->words);
     if (status)
         return fail(status, "comparing words", reason, size);
     return judge_words(x, reason, size);
@@ -137,7 +148,7 @@ static void list_private(pl_exchange_t *x)
 void pl_exchange_describe(pl_exchange_t *x, pl_resize_event_t *event)
 {
     list_private(x);
-    event->private_words = x->found.stack;
+    event->private_words = x->found.stack + x->found.dead;
     event->private_list = x->private_list;
     event->private_listed = x->private_listed;
     event->bytes_moved = x->bytes_moved;

@@ -220,7 +220,7 @@ static effect_t argument_read(const question_t *q, const pl_state_t *s, const pl
 
 static effect_t call_effect(const question_t *q, const pl_insn_t *in, const pl_state_t *s)
 {
-    const pl_callee_t *f = pl_callee_find(pl_callee_name(in));
+    const pl_callee_t *f = in->known;
     effect_t worst = NOTHING;
 
     for (int i = 0; f && f->arguments[i]; i++) {
@@ -306,7 +306,7 @@ static effect_t register_effect(const question_t *q, const pl_insn_t *in, const 
     if (in->op == PL_OP_RETURN || (in->op == PL_OP_JUMP && in->through_pointer))
         return LEAVES;
     if (in->op == PL_OP_CALL) {
-        const pl_callee_t *f = pl_callee_find(pl_callee_name(in));
+        const pl_callee_t *f = in->known;
         if (f && f->stops)
             return LEAVES;
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interpose/liveness_callee.h"
 #include "interpose/unwind.h"
 
 /* The part of a function around an address, by its unwind information. */
@@ -157,6 +158,10 @@ static int visit(reader_t *r, uintptr_t address)
     if (in->op == PL_OP_STRANGE) {
         fail(r, PL_ERR_REFUSED, "an instruction that is not understood");
         return -1;
+    }
+    if (in->op == PL_OP_CALL || (in->op == PL_OP_JUMP && in->through_pointer)) {
+        in->callee = pl_callee_name(in);
+        in->known = pl_callee_find(in->callee);
     }
     r->todo[r->todo_count++] = c->count;
     *index = c->count++;

@@ -85,6 +85,8 @@ typedef struct pl_insn {
                        * 0: computed */
     bool through_pointer; /* target is where the address of the target is */
     bool conditional;
+    const char *callee;            /* name of the external function it calls or jumps to, or NULL */
+    const struct pl_callee *known; /* what is known of that, or NULL */
     int next, taken, pad; /* instructions that may follow, -1: none. pad: if the call throws */
 } pl_insn_t;
 

@@ -271,12 +271,11 @@ static void call(const step_t *t)
         PASSED = 1 << PL_RDI | 1 << PL_RSI | 1 << PL_RDX | 1 << PL_RCX | 1 << PL_R8 | 1 << PL_R9 |
                  1 << PL_R10
     };
-    const char *name = pl_callee_name(t->in);
-    const pl_callee_t *known = pl_callee_find(name);
+    const pl_callee_t *known = t->in->known;
     pl_state_t *s = t->s;
     bool given = any_address(s, PASSED);
 
-    if (name && pl_callee_returns_twice(name))
+    if (t->in->callee && pl_callee_returns_twice(t->in->callee))
         t->flow->failed = "a call that returns twice";
     if (known ? copies_address(s, known) : given || holds_addresses(s, LOWEST, HIGHEST))
         leak(t);
@@ -332,7 +331,7 @@ static void jump(const step_t *t)
     if (!t->in->through_pointer)
         return;
     pl_value_t rsp = t->s->reg[PL_RSP];
-    if (rsp.kind != PL_VALUE_STACK || rsp.n != -8 || !pl_callee_name(t->in))
+    if (rsp.kind != PL_VALUE_STACK || rsp.n != -8 || !t->in->callee)
         t->flow->failed = "a jump through a pointer";
 }
 

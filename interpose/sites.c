@@ -61,6 +61,8 @@ static bool is_world(MPI_Comm comm)
 void pl_sites_forget_comm(MPI_Comm comm)
 {
     comm_cache[(unsigned)comm % COMM_CACHE].known = false;
+    if (comm == world_copy)
+        world_copy = MPI_COMM_WORLD;
 }
 
 static int64_t next_watch(const pl_site_t *s)

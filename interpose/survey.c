@@ -62,7 +62,7 @@ static pl_status_t analyse(pl_site_t *site, struct pl_frame *frame)
         status = pl_words_compare(&input, &words);
     }
     if (!status) {
-        pl_words_count(&words, &match, &site->found);
+        pl_words_count(&words, &match, site->chain, &site->found);
         site->found.data_places += words.stack_array ? 1 : 0;
         site->surveyed = true;
     }
@@ -139,8 +139,9 @@ pl_survey_result_t pl_survey_visit(pl_site_t *here, struct pl_frame *frame,
         pl_status_t status = analyse(here, frame);
         if (status)
             here->twin = true; /* cannot be judged: not to be used */
-        PL_DEBUG("survey: %016lx: %d private places in data, %d private words on the stack",
-                 (unsigned long)here->hash, here->found.data_places, here->found.stack);
+        PL_DEBUG("survey: %016lx: private: %d places in data, %d words on the stack (%s), %d dead",
+                 (unsigned long)here->hash, here->found.data_places, here->found.stack,
+                 here->found.stack_example, here->found.dead);
         return PL_SURVEY_GOES_ON;
     }
     return pl_survey_choose(site) ? PL_SURVEY_CHOSEN : PL_SURVEY_GOES_ON;

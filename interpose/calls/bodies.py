@@ -207,6 +207,13 @@ def render_sendrecv(body):
             *body.messages(), "}"] + body.evidence() + ["return rc;"])
 
 
+def stack_words(arguments):
+    """What a stub pushes below its struct pl_frame, in words: the seventh argument and so on, and
+    one word more where the stack pointer would not be a multiple of 16 at the call."""
+    on_stack = max(0, arguments - 6)
+    return on_stack + on_stack % 2
+
+
 def trial_function(body):
     """A collective in a trial; a function of its own, so that the usual path saves no registers."""
     start = f"{non_blocking(body)}({body.arguments('&pl_request')})"
@@ -219,10 +226,12 @@ def trial_function(body):
 
 def render_collective(body):
     again = ", ".join(q.name for q in body.p.parameters)
-    return (["struct pl_frame *frame = pl_frame;"] + body.translate() +
+    words = stack_words(len(body.p.parameters))
+    return (body.translate() +
             [f"int rc = {TRIAL} ? pl_try_{body.p.name}({again})", f"    : {body.plain()};"] +
             body.evidence() +
-            ["pl_frame = frame;", f"return pl_arrive(PL_CALL_{body.call}, {body.comms[0]}, rc);"])
+            [f"pl_frame = STUB_FRAME({words});",
+             f"return pl_arrive(PL_CALL_{body.call}, {body.comms[0]}, rc);"])
 
 
 RENDER = {"coll": render_collective, "send": render_message, "recv": render_message,

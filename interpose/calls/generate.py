@@ -34,7 +34,7 @@ def stub(name, arguments):
     lines += ["    subq $8, %rsp", f"    .cfi_def_cfa_offset {FRAME}",
               "    movq pl_frame@GOTTPOFF(%rip), %rax", "    movq %rsp, %fs:(%rax)"]
     on_stack = max(0, arguments - 6)
-    padding = on_stack % 2 * 8  # the stack pointer is a multiple of 16 at a call
+    padding = (bodies.stack_words(arguments) - on_stack) * 8
     if padding:
         lines += ["    subq $8, %rsp", "    .cfi_adjust_cfa_offset 8"]
     # Each push moves the stack pointer down by one word and the next argument is one word lower.

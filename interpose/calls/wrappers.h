@@ -16,6 +16,11 @@
 #define COLD           __attribute__((noinline, cold))
 #define RETURN_ADDRESS __builtin_return_address(0)
 
+/* In a wrapper that a stub has called: the stub's frame, above the words it pushed after it, its
+ * return address and our saved frame pointer. A callback may have set pl_frame since. */
+#define STUB_FRAME(words)                                                                          \
+    ((struct pl_frame *)((uint64_t *)__builtin_frame_address(0) + 2 + (words)))
+
 /* --- trial.c: used in a trial only ----------------------------------------------------------- */
 
 /* What all ranks must agree on. On an intercommunicator that is the call alone. */

@@ -42,10 +42,13 @@ RESIZABLE = [
     Sample("padded", ("{iterations}", "1009"), digits=7),
     Sample("random_mc", ("{iterations}", "4001")),
     Sample("derived_comms", ("{iterations}", "2003")),
-    Sample("input_stream", ("{iterations}", "forcing.txt"), files=("input_stream.out",),
-           stdin="numbers 2003\nfactor 31\n"),
 ]
 
+# What set-up read from a pipe cannot be read again.
+INPUT_STREAM = Sample("input_stream", ("{iterations}", "forcing.txt"),
+                      files=("input_stream.out",), stdin="numbers 2003\nfactor 31\n")
+# The array that the loop fills is on the stack of the function that calls the collectives.
+VLA_LIVE = Sample("vla_live", ("{iterations}", "1009"), digits=9)
 # Resizable between some sizes only.
 POWER_OF_TWO = Sample("power_of_two", ("{iterations}", "2003"))
 POWER_OF_TWO_FINALIZE = Sample("power_of_two", ("{iterations}", "2003", "finalize"))

@@ -17,7 +17,6 @@ set(resizable
     cg_matrix_market
     derived_comms
     heat_one_side
-    input_stream
     jacobi_halo
     jacobi_rows
     kmeans
@@ -52,7 +51,7 @@ foreach(sample cg_allgatherv jacobi_halo vla_stack wave_log)
   endforeach()
 endforeach()
 
-set(outcomes power_of_two power_of_two_finalize aborting crash endless weak_scaling no_point_farm
+set(outcomes power_of_two power_of_two_finalize aborting crash endless weak_scaling input_stream vla_live no_point_farm
              no_point_halves)
 foreach(where collective receive split dup window finalize)
   list(APPEND outcomes one_fails_${where}_exit one_fails_${where}_abort)

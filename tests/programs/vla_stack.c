@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Variable-length arrays on the stack, in main (one entry a process) and in the function that calls
- * the collectives (one entry an element): a replicated field relaxed in blocks.
+/* Variable-length arrays on the stack, in main (one entry a process) and in a function that comes and
+ * goes between the collectives (one entry an element): a replicated field relaxed in blocks.
  * usage: vla_stack [steps] [elements] */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static double relax(double *field, int n, int rank, const int *counts, const int *displs,
-                    const double *weight)
+/* New values of the own part; returns how much they differ from the old ones. */
+static double sweep(const double *field, int n, int first, int mine, const double *weight,
+                    double *out)
 {
-    int mine = counts[rank], first = displs[rank];
     double scratch[mine + 1], change = 0.0;
 
     for (int i = 0; i < mine; i++) {
@@ -19,7 +19,18 @@ static double relax(double *field, int n, int rank, const int *counts, const int
         scratch[i] = field[at] + weight[i] * (0.5 * (left + right) - field[at]);
         change += (scratch[i] - field[at]) * (scratch[i] - field[at]);
     }
-    MPI_Allgatherv(scratch, mine, MPI_DOUBLE, field, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD);
+    for (int i = 0; i < mine; i++)
+        out[i] = scratch[i];
+    return change;
+}
+
+static double relax(double *field, int n, int rank, const int *counts, const int *displs,
+                    const double *weight, double *own)
+{
+    int mine = counts[rank];
+    double change = sweep(field, n, displs[rank], mine, weight, own);
+
+    MPI_Allgatherv(own, mine, MPI_DOUBLE, field, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     return change;
 }
@@ -46,6 +57,7 @@ int main(int argc, char **argv)
     }
     double *field = malloc(n * sizeof *field);
     double *weight = malloc(counts[rank] * sizeof *weight);
+    double *own = malloc(counts[rank] * sizeof *own);
     for (int i = 0; i < n; i++)
         field[i] = (i * 19) % 53;
     for (int i = 0; i < counts[rank]; i++)
@@ -54,7 +66,7 @@ int main(int argc, char **argv)
         printf("vla_stack: %d elements\n", n);
     double change = 0.0;
     for (int step = 1; step <= steps; step++) {
-        change = relax(field, n, rank, counts, displs, weight);
+        change = relax(field, n, rank, counts, displs, weight, own);
         age(weight, counts[rank], displs[rank], step);
         if (rank == 0 && step % 20 == 0)
             printf("step %d change %.10e\n", step, change);
@@ -69,6 +81,7 @@ int main(int argc, char **argv)
         printf("result change %.10e field %.14e weights %.10e\n", change, sum, total);
     free(field);
     free(weight);
+    free(own);
     MPI_Finalize();
     return 0;
 }
