@@ -66,14 +66,17 @@ def check_outcomes(run, case):
 def outcome(bench, case):
     sample = case.sample
     work = bench.work("bare")
+    sample.prepare(work)
     program, arguments = bench.program(sample.name), sample.command_arguments()
-    reference = pt.Job(bench.bare(case.start, program, arguments), work).finish(LIMIT)
+    reference = pt.Job(bench.bare(case.start, program, arguments), work,
+                       stdin=sample.stdin).finish(LIMIT)
     pt.check_succeeded(reference)
     work = bench.work("resized")
+    sample.prepare(work)
     plan = pt.plan_text([(arrival, size) for arrival, size, _ in case.steps])
     most = max([case.start] + [size for _, size, _ in case.steps])
     command = bench.with_pliant(work, case.start, most, program, arguments, plan)
-    run = pt.Job(command, work, dict(case.variables)).finish(LIMIT)
+    run = pt.Job(command, work, dict(case.variables), stdin=sample.stdin).finish(LIMIT)
     pt.check_succeeded(run)
     check_outcomes(run, case)
     pt.check_same_output(reference, run)
