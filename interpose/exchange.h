@@ -11,6 +11,7 @@
 #include "interpose/arrays.h"
 #include "interpose/match.h"
 #include "interpose/snapshot.h"
+#include "interpose/private.h"
 #include "interpose/words.h"
 #include "policy/event.h"
 

@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "interpose/liveness.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "interpose/liveness_flow.h"
+#include "interpose/liveness_frame.h"
 
-enum { NONE = -1, KEPT = 8 };
-
-/* The function of a frame, analysed. */
-typedef struct frame_code {
-    uintptr_t ip, start, end; /* where control returns to, and the frame's extent */
-    pl_code_t code;
-    pl_flow_t whole; /* from the function's entry */
-    pl_flow_t rest;  /* from ip */
-    int at;          /* instruction at ip */
-    int pad;         /* where control goes if the call throws, NONE: it does not come back */
-    bool above;      /* it forms addresses beyond the frame's end: of arguments in memory */
-    bool given;      /* that call was given addresses of the frame */
-    uintptr_t leak;  /* where an address of the frame may get to unknown places, 0: nowhere */
-    const char *failed;
-} frame_code_t;
+enum { NONE = PL_NO_REGISTER };
 
 typedef struct reason {
     char *text;
@@ -42,116 +27,13 @@ __attribute__((format(printf, 3, 4))) static pl_life_t say(const reason_t *why, 
     return life;
 }
 
-static const char *place(uintptr_t address, char *text, size_t size)
-{
-    Dl_info info;
-    if (!dladdr((void *)address, &info))
-        snprintf(text, size, "0x%lx", (unsigned long)address);
-    else if (info.dli_sname)
-        snprintf(text, size, "%s+0x%lx", info.dli_sname,
-                 (unsigned long)(address - (uintptr_t)info.dli_saddr));
-    else
-        snprintf(text, size, "0x%lx", (unsigned long)(address - (uintptr_t)info.dli_fbase));
-    return text;
-}
-
-/* ---- frames ---- */
-
-static void drop(frame_code_t *f)
-{
-    pl_flow_free(&f->whole);
-    pl_flow_free(&f->rest);
-    pl_code_free(&f->code);
-    memset(f, 0, sizeof *f);
-}
-
-static const char *flow_from(frame_code_t *f, int from, const pl_state_t *start, pl_flow_t *out)
-{
-    if (pl_flow_run(&f->code, f->end, from, start, out))
-        return "no memory";
-    if (!f->leak)
-        f->leak = out->leak;
-    f->above |= out->above;
-    return out->failed;
-}
-
-/* The call in progress: the instruction before ip. */
-static void find_call(frame_code_t *f, bool returns)
-{
-    for (int i = 0; i < f->code.count; i++) {
-        const pl_insn_t *in = &f->code.insns[i];
-        if (in->op != PL_OP_CALL || in->address + in->size != f->ip)
-            continue;
-        if (!returns)
-            f->pad = in->pad;
-        for (int a = 0; a < 6; a++)
-            f->given |= pl_value_is_address(f->whole.before[i].reg[pl_argument_registers[a]]);
-        return;
-    }
-    f->failed = "the call is not found";
-}
-
-static const char *analyse(frame_code_t *f, bool innermost)
-{
-    const char *why = NULL;
-    pl_state_t state;
-
-    if (pl_code_read(f->ip - 1, &f->code, &why))
-        return why;
-    f->at = pl_code_at(&f->code, f->ip);
-    if (f->at < 0)
-        return "code that is not reached from its function's entry";
-    pl_flow_entry(&state);
-    why = flow_from(f, 0, &state, &f->whole);
-    if (why)
-        return why;
-    state = f->whole.before[f->at];
-    int64_t depth = (int64_t)(f->start - f->end);
-    pl_value_t *rsp = &state.reg[PL_RSP];
-    if (!state.reached || (rsp->kind == PL_VALUE_STACK && rsp->n != depth))
-        return "a frame that is not as its code tells";
-    if (depth != (int32_t)depth)
-        return "a very large frame";
-    *rsp = (pl_value_t){PL_VALUE_STACK, (int32_t)depth};
-    why = flow_from(f, f->at, &state, &f->rest);
-    if (!why)
-        find_call(f, innermost);
-    return why ? why : f->failed;
-}
-
-/* The analysis of a frame: owned by a small store of the latest ones. */
-static const frame_code_t *frame_code(const pl_chain_t *chain, int i)
-{
-    static frame_code_t kept[KEPT];
-    static int next;
-    bool last = i + 1 == chain->depth;
-    uintptr_t start = i ? chain->slot[i] + 8 : chain->stack;
-    uintptr_t end = last ? pl_chain_top : chain->slot[i + 1] + 8;
-
-    for (int k = 0; k < KEPT; k++)
-        if (kept[k].ip == chain->address[i] && kept[k].start == start && kept[k].end == end)
-            return &kept[k];
-    frame_code_t *f = &kept[next++ % KEPT];
-    drop(f);
-    f->ip = chain->address[i];
-    f->start = start;
-    f->end = end;
-    f->pad = NONE;
-#ifdef __x86_64__
-    f->failed = analyse(f, i == 0);
-#else
-    f->failed = "an unknown processor";
-#endif
-    return f;
-}
-
 /* ---- paths ---- */
 
 typedef enum effect { NOTHING, OVERWRITES, READS, MAY_READ, LEAVES } effect_t;
 
 /* What is followed along the paths of one frame: a byte of the stack, or a register. */
 typedef struct question {
-    const frame_code_t *frame;
+    const pl_life_frame_t *frame;
     const pl_flow_t *flow;
     int reg;        /* or NONE */
     int64_t at;     /* the byte, from the frame's end */
@@ -183,26 +65,11 @@ static effect_t operand_read(const question_t *q, const pl_state_t *s, const pl_
     }
 }
 
-/* Bytes of `count` elements of an MPICH handle of a basic type, or -1. */
-static int64_t element_bytes(pl_value_t count, pl_value_t type)
-{
-    bool basic = ((uint32_t)type.n & 0xffff0000u) == 0x4c000000u;
-    if (count.kind != PL_VALUE_CONST || type.kind != PL_VALUE_CONST || !basic || count.n < 0)
-        return -1;
-    return (int64_t)count.n * (type.n >> 8 & 0xff);
-}
-
-static pl_value_t argument(const pl_state_t *s, const pl_callee_t *f, char letter)
-{
-    const char *at = strchr(f->arguments, letter);
-    return at ? s->reg[pl_argument_registers[at - f->arguments]] : (pl_value_t){PL_VALUE_OTHER, 0};
-}
-
 static effect_t argument_read(const question_t *q, const pl_state_t *s, const pl_callee_t *f, int i)
 {
     pl_value_t v = s->reg[pl_argument_registers[i]];
-    bool in_place = f->arguments[i] == 'o' && strchr(f->arguments, 's') &&
-                    !pl_value_is_address(argument(s, f, 's'));
+    bool in_place = (f->arguments[i] == 'o' || f->arguments[i] == 'w') &&
+                    strchr(f->arguments, 's') && !pl_value_is_address(pl_flow_argument(s, f, 's'));
 
     if (!pl_callee_reads(f, i) && !in_place)
         return NOTHING;
@@ -210,12 +77,27 @@ static effect_t argument_read(const question_t *q, const pl_state_t *s, const pl
         return v.kind == PL_VALUE_OTHER && q->reachable ? MAY_READ : NOTHING;
     if (!q->within)
         return NOTHING;
-    int64_t bytes = f->arguments[i] == 's' || (in_place && i == 1) /* of a reduction */
-                        ? element_bytes(argument(s, f, 'c'), argument(s, f, 't'))
-                        : -1;
+    int64_t bytes =
+        f->arguments[i] == 's' || (in_place && i == 1) /* of a reduction */
+            ? pl_flow_element_bytes(pl_flow_argument(s, f, 'c'), pl_flow_argument(s, f, 't'))
+            : -1;
     if (v.kind != PL_VALUE_STACK || bytes < 0)
         return MAY_READ;
     return covers(v.n, bytes, q->at) ? READS : NOTHING;
+}
+
+/* The byte is written for sure through the i-th argument. */
+static bool argument_overwrites(const question_t *q, const pl_state_t *s, const pl_callee_t *f,
+                                int i)
+{
+    pl_value_t v = s->reg[pl_argument_registers[i]];
+    int64_t bytes = 0;
+
+    if (f->arguments[i] == 'i')
+        bytes = sizeof(int);
+    else if (f->arguments[i] == 'w')
+        bytes = pl_flow_element_bytes(pl_flow_argument(s, f, 'c'), pl_flow_argument(s, f, 't'));
+    return v.kind == PL_VALUE_STACK && covers(v.n, bytes, q->at);
 }
 
 static effect_t call_effect(const question_t *q, const pl_insn_t *in, const pl_state_t *s)
@@ -233,6 +115,9 @@ static effect_t call_effect(const question_t *q, const pl_insn_t *in, const pl_s
         return MAY_READ;
     if (f && f->stops)
         return LEAVES;
+    for (int i = 0; f && f->arguments[i]; i++)
+        if (argument_overwrites(q, s, f, i))
+            return OVERWRITES;
     if (s->reg[PL_RSP].kind == PL_VALUE_STACK && q->at < s->reg[PL_RSP].n)
         return OVERWRITES; /* the callee's frame lies there */
     return NOTHING;
@@ -359,7 +244,7 @@ static pl_life_t follow(const question_t *q, int from, uintptr_t *where, bool *l
     return life;
 }
 
-static pl_life_t ask(const frame_code_t *f, question_t q, bool *leaves, const reason_t *why)
+static pl_life_t ask(const pl_life_frame_t *f, question_t q, bool *leaves, const reason_t *why)
 {
     char text[128], leak[128];
     uintptr_t where;
@@ -377,28 +262,29 @@ static pl_life_t ask(const frame_code_t *f, question_t q, bool *leaves, const re
         }
     }
     if (life == PL_LIFE_LIVE)
-        return say(why, life, "read at %s", place(where, text, sizeof text));
+        return say(why, life, "read at %s", pl_life_place(where, text, sizeof text));
     if (life == PL_LIFE_UNKNOWN && q.reachable && f->leak)
         return say(why, life, "address taken at %s, possible read at %s",
-                   place(f->leak, leak, sizeof leak), place(where, text, sizeof text));
+                   pl_life_place(f->leak, leak, sizeof leak),
+                   pl_life_place(where, text, sizeof text));
     if (life == PL_LIFE_UNKNOWN)
-        return say(why, life, "possible read at %s", place(where, text, sizeof text));
+        return say(why, life, "possible read at %s", pl_life_place(where, text, sizeof text));
     return say(why, life, *leaves ? "overwritten first, or out of use" : "overwritten first");
 }
 
 /* ---- questions ---- */
 
-static pl_life_t cannot(const frame_code_t *f, const reason_t *why)
+static pl_life_t cannot(const pl_life_frame_t *f, const reason_t *why)
 {
     char text[128];
-    return say(why, PL_LIFE_UNKNOWN, "%s: %s", place(f->ip, text, sizeof text), f->failed);
+    return say(why, PL_LIFE_UNKNOWN, "%s: %s", pl_life_place(f->ip, text, sizeof text), f->failed);
 }
 
 /* A register as at the return into frame i. */
 static pl_life_t life_of_register(const pl_chain_t *chain, int i, int reg, const reason_t *why)
 {
     for (; i < chain->depth; i++) {
-        const frame_code_t *f = frame_code(chain, i);
+        const pl_life_frame_t *f = pl_life_frame(chain, i);
         bool leaves = false;
 
         if (f->failed)
@@ -423,7 +309,7 @@ static pl_life_t inner_frames(const pl_chain_t *chain, int frame, uintptr_t addr
                               const reason_t *why)
 {
     for (int i = frame - 1; i >= 0; i--) {
-        const frame_code_t *f = frame_code(chain, i);
+        const pl_life_frame_t *f = pl_life_frame(chain, i);
         bool leaves = false;
 
         if (f->failed && (reachable || i == frame - 1))
@@ -444,7 +330,7 @@ static pl_life_t inner_frames(const pl_chain_t *chain, int frame, uintptr_t addr
 
 static pl_life_t life_of_byte(const pl_chain_t *chain, int frame, int64_t at, const reason_t *why)
 {
-    const frame_code_t *f = frame_code(chain, frame);
+    const pl_life_frame_t *f = pl_life_frame(chain, frame);
     bool leaves = false;
 
     if (f->failed)
@@ -456,7 +342,7 @@ static pl_life_t life_of_byte(const pl_chain_t *chain, int frame, int64_t at, co
     pl_life_t life = inner_frames(chain, frame, end + (uintptr_t)at, reachable, why);
     if (life != PL_LIFE_DEAD)
         return life;
-    f = frame_code(chain, frame);
+    f = pl_life_frame(chain, frame);
     int64_t word = at & ~(int64_t)7;
     pl_value_t v = pl_flow_slot(&f->rest.before[f->at], word);
     if (v.kind == PL_VALUE_SAVED) {

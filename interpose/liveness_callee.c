@@ -11,10 +11,10 @@
  * variables count as known elsewhere. leaves_memory is therefore false for all that moves data:
  * they may complete earlier requests or read through such types. */
 static const pl_callee_t known[] = {
-    {"MPI_Allreduce", "soct--", false, false, false},
+    {"MPI_Allreduce", "swct--", false, false, false},
     {"MPI_Reduce", "soct--", false, false, false},
     {"MPI_Bcast", "sct---", false, false, false},
-    {"MPI_Scan", "soct--", false, false, false},
+    {"MPI_Scan", "swct--", false, false, false},
     {"MPI_Exscan", "soct--", false, false, false},
     {"MPI_Send", "sct---", false, false, false},
     {"MPI_Recv", "o-----", false, false, false},
@@ -31,8 +31,8 @@ static const pl_callee_t known[] = {
     {"MPI_Initialized", "o", true, false, false},
     {"MPI_Finalized", "o", true, false, false},
     {"MPI_Finalize", "", false, false, false},
-    {"MPI_Comm_rank", "-o", true, false, false},
-    {"MPI_Comm_size", "-o", true, false, false},
+    {"MPI_Comm_rank", "-i", true, false, false},
+    {"MPI_Comm_size", "-i", true, false, false},
     {"MPI_Comm_split", "---o", false, false, false},
     {"MPI_Comm_dup", "-o", false, false, false},
     {"MPI_Comm_free", "r", false, false, false},

@@ -12,6 +12,8 @@
 /* One letter per integer argument in a register:
  *   -  not a pointer, or not used as one
  *   o  an object that is only written
+ *   i  an int that is written for sure
+ *   w  elements that are written for sure
  *   r  an object it may read, of unknown extent
  *   s  what MPI sends: elements of the type from here on (unless MPI_BOTTOM)
  *   c  how many elements, t of which type

@@ -39,20 +39,28 @@ static void remove_slot(pl_state_t *s, int i)
     memmove(&s->slot[i], &s->slot[i + 1], (size_t)(s->slot_count - i) * sizeof *s->slot);
 }
 
+static bool is_fresh(const pl_state_t *s, int64_t at)
+{
+    for (int i = 0; i < s->slot_count; i++)
+        if (s->slot[i].at == at)
+            return !s->slot[i].old;
+    return false;
+}
+
 /* false: no room */
-static bool put_slot(pl_state_t *s, int64_t at, pl_value_t v)
+static bool put_slot(pl_state_t *s, int64_t at, pl_value_t v, bool old)
 {
     int i = 0;
     while (i < s->slot_count && s->slot[i].at < at)
         i++;
     if (i < s->slot_count && s->slot[i].at == at) {
-        s->slot[i].value = v;
+        s->slot[i] = (pl_slot_t){at, v, old};
         return true;
     }
     if (s->slot_count == PL_SLOTS)
         return false;
     memmove(&s->slot[i + 1], &s->slot[i], (size_t)(s->slot_count - i) * sizeof *s->slot);
-    s->slot[i] = (pl_slot_t){at, v};
+    s->slot[i] = (pl_slot_t){at, v, old};
     s->slot_count++;
     return true;
 }
@@ -181,7 +189,7 @@ static void store(const step_t *t, const pl_operand_t *m, pl_value_t v, int sure
 
     if (where == PL_WHERE_EXACT && sure == 8) {
         overwrite(t->s, at, 8);
-        if (v.kind != PL_VALUE_OTHER && v.kind != PL_VALUE_CONST && !put_slot(t->s, at, v))
+        if (v.kind != PL_VALUE_OTHER && v.kind != PL_VALUE_CONST && !put_slot(t->s, at, v, false))
             leak(t);
         return;
     }
@@ -196,7 +204,7 @@ static void store(const step_t *t, const pl_operand_t *m, pl_value_t v, int sure
 static pl_value_t set_stack(const step_t *t, int64_t at, pl_value_t v)
 {
     overwrite(t->s, at, 8);
-    if (v.kind != PL_VALUE_OTHER && v.kind != PL_VALUE_CONST && !put_slot(t->s, at, v))
+    if (v.kind != PL_VALUE_OTHER && v.kind != PL_VALUE_CONST && !put_slot(t->s, at, v, false))
         leak(t);
     return v;
 }
@@ -254,13 +262,46 @@ static bool any_address(const pl_state_t *s, unsigned registers)
     return false;
 }
 
-/* Through its arguments a known function may copy what it reads, and that may be an address. */
+int64_t pl_flow_element_bytes(pl_value_t count, pl_value_t type)
+{
+    bool basic = ((uint32_t)type.n & 0xffff0000u) == 0x4c000000u;
+    if (count.kind != PL_VALUE_CONST || type.kind != PL_VALUE_CONST || !basic || count.n < 0)
+        return -1;
+    return (int64_t)count.n * (type.n >> 8 & 0xff);
+}
+
+pl_value_t pl_flow_argument(const pl_state_t *s, const pl_callee_t *f, char letter)
+{
+    const char *at = strchr(f->arguments, letter);
+    return at ? s->reg[pl_argument_registers[at - f->arguments]] : (pl_value_t){PL_VALUE_OTHER, 0};
+}
+
+/* A known function may copy what it reads through an argument, and that may be an address. What is
+ * printed or freed is not copied. */
 static bool copies_address(const pl_state_t *s, const pl_callee_t *known)
 {
-    if (!holds_addresses(s, LOWEST, HIGHEST))
-        return false;
-    for (int i = 0; known->arguments[i]; i++)
-        if (pl_callee_reads(known, i) && pl_value_is_address(s->reg[pl_argument_registers[i]]))
+    for (int i = 0; known->arguments[i]; i++) {
+        pl_value_t v = s->reg[pl_argument_registers[i]];
+        bool sends = known->arguments[i] == 's';
+        if (!pl_value_is_address(v) || !pl_callee_reads(known, i) ||
+            !(sends || known->returns_argument))
+            continue;
+        int64_t bytes = sends ? pl_flow_element_bytes(pl_flow_argument(s, known, 'c'),
+                                                      pl_flow_argument(s, known, 't'))
+                              : -1;
+        bool exact = v.kind == PL_VALUE_STACK && bytes >= 0;
+        if (holds_addresses(s, exact ? v.n : LOWEST, exact ? v.n + bytes : HIGHEST))
+            return true;
+    }
+    return false;
+}
+
+/* Arguments in memory are stored after the call before, since no compiler nests calls, but for a
+ * memcpy that copies another argument. */
+static bool passes_address(const pl_state_t *s)
+{
+    for (int i = 0; i < s->slot_count; i++)
+        if (!s->slot[i].old && pl_value_is_address(s->slot[i].value) && !fixed(s->slot[i].value))
             return true;
     return false;
 }
@@ -277,9 +318,11 @@ static void call(const step_t *t)
 
     if (t->in->callee && pl_callee_returns_twice(t->in->callee))
         t->flow->failed = "a call that returns twice";
-    if (known ? copies_address(s, known) : given || holds_addresses(s, LOWEST, HIGHEST))
+    if (known ? copies_address(s, known) : given || passes_address(s))
         leak(t);
     disturb(s);
+    for (int i = 0; i < s->slot_count && !(known && known->returns_argument); i++)
+        s->slot[i].old = true;
     if (s->reg[PL_RSP].kind == PL_VALUE_STACK) { /* below it, the callee's frame was */
         int64_t top = s->reg[PL_RSP].n;
         overwrite(s, top - (1 << 30), 1 << 30);
@@ -413,6 +456,10 @@ static bool merge(const step_t *t, pl_state_t *a, const pl_state_t *b)
         pl_value_t v = join(a->slot[i].value, pl_flow_slot(b, a->slot[i].at));
         changed |= v.kind != a->slot[i].value.kind || v.n != a->slot[i].value.n;
         a->slot[i].value = v;
+        if (a->slot[i].old && is_fresh(b, a->slot[i].at)) {
+            a->slot[i].old = false;
+            changed = true;
+        }
         if (v.kind == PL_VALUE_OTHER)
             remove_slot(a, i);
     }
@@ -421,7 +468,7 @@ static bool merge(const step_t *t, pl_state_t *a, const pl_state_t *b)
         if (!pl_value_is_address(slot->value) || pl_flow_slot(a, slot->at).kind)
             continue;
         changed = true;
-        if (!put_slot(a, slot->at, ADDRESS))
+        if (!put_slot(a, slot->at, ADDRESS, slot->old))
             t->flow->failed = "too many addresses on the stack";
     }
     return changed;

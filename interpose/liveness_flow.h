@@ -25,6 +25,7 @@ enum { PL_SLOTS = 48 };
 typedef struct pl_slot {
     int64_t at; /* 8 bytes from here on */
     pl_value_t value;
+    bool old; /* stored before the last call: no argument of the next one */
 } pl_slot_t;
 
 typedef struct pl_state {
@@ -59,6 +60,12 @@ typedef enum pl_where {
     PL_WHERE_FRAME,     /* anywhere in the frame */
 } pl_where_t;
 pl_where_t pl_flow_where(const pl_state_t *state, const pl_operand_t *m, int64_t *at);
+
+/* Bytes of `count` elements of an MPICH handle of a basic type, or -1. */
+int64_t pl_flow_element_bytes(pl_value_t count, pl_value_t type);
+
+/* The argument with this letter in what is known of a function; what is not there is OTHER. */
+pl_value_t pl_flow_argument(const pl_state_t *state, const pl_callee_t *known, char letter);
 
 pl_value_t pl_flow_slot(const pl_state_t *state, int64_t at);
 

@@ -9,6 +9,7 @@
 #include "interpose/border.h"
 #include "interpose/chain.h"
 #include "interpose/snapshot.h"
+#include "interpose/private.h"
 #include "interpose/words.h"
 
 enum { PL_MAX_SITES = 192 };

@@ -17,8 +17,7 @@
 #include "tools/bench/overhead_loop.h"
 #include "tools/command.h"
 
-enum { RANKS = 2, PARKED = 2, FIRST_CALLS = 2000, MOST_SECONDS = 600, PATIENCE_MS = 60000 };
-static const double turn_seconds = 0.004;
+enum { RANKS = 2, PARKED = 2, MOST_SECONDS = 600, PATIENCE_MS = 60000 };
 
 typedef struct job {
     pid_t pid; /* of mpiexec; 0: not running */
@@ -94,19 +93,18 @@ static pl_status_t begin(const pl_bench_t *bench, pl_bench_job_t which, job_t *j
     return pid > 0 ? PL_OK : PL_ERR_IO;
 }
 
-static void order(const job_t *job, int calls)
+static void order(const job_t *job, int batches)
 {
     for (int r = 0; r < RANKS; r++)
-        if (job->orders[r] >= 0 && write(job->orders[r], &calls, sizeof calls) < 0)
+        if (job->orders[r] >= 0 && write(job->orders[r], &batches, sizeof batches) < 0)
             pl_complain("cannot write to a benchmark program: %s", strerror(errno));
 }
 
-static pl_status_t turn(const pl_bench_t *bench, const job_t *job, int calls,
-                        struct loop_answer *answer)
+static pl_status_t turn(const pl_bench_t *bench, const job_t *job, struct loop_answer *answer)
 {
     struct pollfd wait = {.fd = job->answers, .events = POLLIN};
 
-    order(job, calls);
+    order(job, TURN_BATCHES);
     if (poll(&wait, 1, PATIENCE_MS) != 1 ||
         read(job->answers, answer, sizeof *answer) != (ssize_t)sizeof *answer) {
         pl_bench_complain(bench, "a benchmark program does not answer");
@@ -165,22 +163,17 @@ static pl_status_t take_turns(const pl_bench_t *bench, const job_t *jobs, int ro
                               double *seconds[PL_BENCH_JOBS], pl_bench_ratio_t *out)
 {
     struct loop_answer answer;
-    int calls = FIRST_CALLS, sequence[PL_BENCH_JOBS];
+    int sequence[PL_BENCH_JOBS];
 
     for (int j = 0; j < PL_BENCH_JOBS; j++)
         sequence[j] = j;
-    for (int j = 0; j < PL_BENCH_JOBS; j++)
-        if (turn(bench, &jobs[j], FIRST_CALLS, &answer) != PL_OK)
-            return PL_ERR_IO;
-    if (answer.seconds > 0 && turn_seconds / answer.seconds > 1)
-        calls = (int)(FIRST_CALLS * (turn_seconds / answer.seconds));
-    for (int i = 0; i < rounds; i++) {
+    for (int i = -1; i < rounds; i++) { /* the first to get warm */
         shuffle(sequence);
         for (int k = 0; k < PL_BENCH_JOBS; k++) {
             int j = sequence[k];
-            if (turn(bench, &jobs[j], calls, &answer) != PL_OK)
+            if (turn(bench, &jobs[j], &answer) != PL_OK)
                 return PL_ERR_IO;
-            seconds[j][i] = answer.seconds / calls;
+            seconds[j][i < 0 ? 0 : i] = answer.seconds;
             out[j].resident = answer.resident;
             out[j].anonymous = answer.anonymous;
         }

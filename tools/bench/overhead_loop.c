@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A loop of 8-byte Allreduce for `pliant bench overhead`. Several of these jobs live at a time, and
  * only the one that is told to run uses the processor: each rank reads from FOLDER/JOB.RANK how
- * many calls to make (0: end), and rank 0 answers in FOLDER/JOB.back. */
+ * many batches to run (0: end), and rank 0 answers in FOLDER/JOB.back. */
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
@@ -37,22 +37,36 @@ static void read_memory(struct loop_answer *answer)
         fclose(status);
 }
 
-static double run(int calls)
+static int compare(const void *a, const void *b)
 {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Seconds per call: the median of batches, which a process that is in the way for some
+ * milliseconds hardly changes. */
+static double run(int batches)
+{
+    static double seconds[MOST_BATCHES];
     double mine = 1, all = 0;
-    double start = 0;
-    for (int i = -WARM_CALLS; i < calls; i++) {
-        if (i == 0)
-            start = MPI_Wtime();
-        MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+
+    if (batches > MOST_BATCHES)
+        batches = MOST_BATCHES;
+    for (int b = -WARM_BATCHES; b < batches; b++) {
+        double start = MPI_Wtime();
+        for (int i = 0; i < BATCH_CALLS; i++)
+            MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        if (b >= 0)
+            seconds[b] = (MPI_Wtime() - start) / BATCH_CALLS;
     }
-    return MPI_Wtime() - start;
+    qsort(seconds, (size_t)batches, sizeof *seconds, compare);
+    return seconds[batches / 2];
 }
 
 int main(int argc, char **argv)
 {
     char number[16];
-    int rank, calls, answers = -1;
+    int rank, batches, answers = -1;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -62,8 +76,8 @@ int main(int argc, char **argv)
     int orders = open_pipe(argv[1], number, O_RDONLY);
     if (rank == 0)
         answers = open_pipe(argv[1], "back", O_WRONLY);
-    while (read(orders, &calls, sizeof calls) == (ssize_t)sizeof calls && calls > 0) {
-        struct loop_answer answer = {.seconds = run(calls)};
+    while (read(orders, &batches, sizeof batches) == (ssize_t)sizeof batches && batches > 0) {
+        struct loop_answer answer = {.seconds = run(batches)};
         read_memory(&answer);
         if (rank == 0 && write(answers, &answer, sizeof answer) != (ssize_t)sizeof answer)
             MPI_Abort(MPI_COMM_WORLD, 3);

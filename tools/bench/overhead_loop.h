@@ -3,11 +3,12 @@
 #ifndef PLIANT_TOOLS_BENCH_OVERHEAD_LOOP_H
 #define PLIANT_TOOLS_BENCH_OVERHEAD_LOOP_H
 
-/* Calls before the clock starts: the processes have just been woken. */
-enum { WARM_CALLS = 1000 };
+/* A turn is so many batches of calls after some that do not count: the processes have just been
+ * woken. A batch is long against the clock, and has rounds of agreement in it. */
+enum { BATCH_CALLS = 128, WARM_BATCHES = 8, TURN_BATCHES = 48, MOST_BATCHES = 1024 };
 
 struct loop_answer {
-    double seconds;
+    double seconds;          /* per call, the median of the batches */
     int resident, anonymous; /* KiB */
 };
 

@@ -123,7 +123,8 @@ static void exchange(struct pl_frame *frame)
                               .now_space = &now,
                               .base_space = &base};
     must(pl_words_compare(&input, &words));
-    pl_words_count(&words, &match, &e.outcome.found);
+    const pl_chain_t *chain = e.now ? e.now->chain : e.here->chain;
+    pl_words_count(&words, &match, chain, &e.outcome.found);
     if (frame) {
         memcpy(r, e.here->registers, sizeof r);
         e.outcome.lost = pl_words_inject(&words, &here, e.now != NULL, r);

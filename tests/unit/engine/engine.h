@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "interpose/chain.h"
+#include "interpose/private.h"
 #include "interpose/words.h"
 
 typedef int (*engine_program_t)(int argc, char **argv, char **envp);
