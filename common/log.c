@@ -21,8 +21,9 @@ void pl_log_write(pl_log_level_t level, const char *format, ...)
     static const char *const prefix[] = {"error: ", "warning: ", "", ""};
     char line[1024];
     int saved_errno = errno;
-    int used = log_rank < 0 ? snprintf(line, sizeof line, "pliant: %s", prefix[level])
-                            : snprintf(line, sizeof line, "pliant[%d]: %s", log_rank, prefix[level]);
+    int used = log_rank < 0
+                   ? snprintf(line, sizeof line, "pliant: %s", prefix[level])
+                   : snprintf(line, sizeof line, "pliant[%d]: %s", log_rank, prefix[level]);
     va_list args;
 
     va_start(args, format);

@@ -15,7 +15,7 @@ typedef struct pl_round {
     int32_t kind;
     int32_t size, method;
     int32_t distance; /* ticks until rank 0 wants to say something; 0: unknown */
-    int32_t period; /* filled by pl_agree_post: ticks from post to completion of the next round */
+    int32_t period;   /* filled by pl_agree_post: ticks from post to completion of the next round */
 } pl_round_t;
 
 /* Posts a round (significant on rank 0); returns after how many ticks it is to be completed. All
@@ -30,7 +30,7 @@ pl_round_t pl_agree_complete(void);
 
 /* What a process knows of its readiness at a collective. */
 typedef struct pl_ready {
-    bool here;  /* it is at the resize point */
+    bool here; /* it is at the resize point */
     uint64_t site;
     bool expired; /* rank 0: the request's time is over */
     bool held;    /* rank 0: it is too early */

@@ -16,13 +16,13 @@
 #include "redist/move.h"
 
 typedef enum pl_fate {
-    PL_FATE_NONE,       /* nothing to do */
-    PL_FATE_WORDS,      /* word by word */
-    PL_FATE_BORN,       /* made on every target first, then word by word */
-    PL_FATE_WHOLE,      /* large and replicated: rank 0's is copied to every target */
+    PL_FATE_NONE,        /* nothing to do */
+    PL_FATE_WORDS,       /* word by word */
+    PL_FATE_BORN,        /* made on every target first, then word by word */
+    PL_FATE_WHOLE,       /* large and replicated: rank 0's is copied to every target */
     PL_FATE_DISTRIBUTED, /* has a layout */
-    PL_FATE_OWN,        /* the target's own is right */
-    PL_FATE_GONE,       /* freed on the sources since the baseline */
+    PL_FATE_OWN,         /* the target's own is right */
+    PL_FATE_GONE,        /* freed on the sources since the baseline */
     PL_FATE_REFUSED,
 } pl_fate_t;
 
@@ -44,7 +44,7 @@ typedef struct pl_array_case {
 typedef struct pl_arrays {
     pl_array_case_t *cases;
     int count;
-    bool *by_words; /* per object of the match */
+    bool *by_words;    /* per object of the match */
     char refusal[400]; /* "" when every object has a fate */
 } pl_arrays_t;
 
@@ -63,6 +63,5 @@ pl_status_t pl_arrays_move(const pl_arrays_t *arrays, const pl_match_t *match, c
 /* Fills the list of buffers of an event, at most max; returns how many. */
 int pl_arrays_report(const pl_arrays_t *arrays, const pl_match_t *match, pl_event_buffer_t *out,
                      int max);
-
 
 #endif

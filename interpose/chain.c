@@ -116,8 +116,7 @@ static pl_chain_t *learn(uintptr_t address, uintptr_t stack)
 
 static pl_chain_t *look_up(uintptr_t address, uintptr_t stack)
 {
-    pl_chain_t *c =
-        atomic_load_explicit(&buckets[bucket_of(address, stack)], memory_order_acquire);
+    pl_chain_t *c = atomic_load_explicit(&buckets[bucket_of(address, stack)], memory_order_acquire);
     for (; c; c = c->next)
         if (pl_chain_matches(c, address, stack))
             return c;

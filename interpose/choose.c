@@ -17,7 +17,7 @@ typedef struct contest {
     pl_array_case_t *c;
     pl_layout_t *proposal;
     int proposals;
-    int64_t *sizes; /* of sources, then of targets */
+    int64_t *sizes;       /* of sources, then of targets */
     pl_sample_t *samples; /* this source's */
     int sample_count;
     int traits;
@@ -246,7 +246,15 @@ static pl_status_t test_proposals(const arena_t *a, const gathered_t *g)
     return status;
 }
 
-enum { MOST_BELOW, MOST_ABOVE, MOST_POINTERS, MOST_NO_INDEX, MOST_USED_BELOW, MOST_USED_ABOVE, MOST };
+enum {
+    MOST_BELOW,
+    MOST_ABOVE,
+    MOST_POINTERS,
+    MOST_NO_INDEX,
+    MOST_USED_BELOW,
+    MOST_USED_ABOVE,
+    MOST
+};
 
 /* Brings together what the processes found, in two reductions for all arrays. */
 static pl_status_t share_findings(const arena_t *a)

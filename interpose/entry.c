@@ -20,7 +20,8 @@
 #include "interpose/world.h"
 
 typedef int (*main_t)(int, char **, char **);
-typedef int (*start_t)(main_t, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+typedef int (*start_t)(main_t, int, char **, void (*)(void), void (*)(void), void (*)(void),
+                       void *);
 
 pl_options_t pl_options;
 bool pl_enabled;

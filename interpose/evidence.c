@@ -7,8 +7,8 @@
 #include "interpose/border.h"
 
 /* A full table is no error: evidence is just not taken. */
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(size) malloc(size)
+#define HASH_NONFATAL_OOM    1
+#define uthash_malloc(size)  malloc(size)
 #define uthash_free(p, size) free(p)
 #include <uthash.h>
 
@@ -60,7 +60,8 @@ void pl_evidence_ghosts(uintptr_t address, int64_t bytes, int64_t *below, int64_
     landing_t *l, *next;
 
     *below = *above = 0;
-    HASH_ITER(hh, landings, l, next) {
+    HASH_ITER(hh, landings, l, next)
+    {
         if (l->address < address || l->address + (uintptr_t)l->bytes > address + (uintptr_t)bytes ||
             l->bytes == bytes)
             continue;
@@ -77,8 +78,8 @@ bool pl_evidence_row(uintptr_t address, int64_t bytes)
     landing_t *l, *next;
 
     HASH_ITER(hh, landings, l, next)
-        if (l->address >= address && l->address < address + (uintptr_t)bytes)
-            return true;
+    if (l->address >= address && l->address < address + (uintptr_t)bytes)
+        return true;
     return false;
 }
 
@@ -86,7 +87,8 @@ void pl_evidence_clear(void)
 {
     landing_t *l, *next;
 
-    HASH_ITER(hh, landings, l, next) {
+    HASH_ITER(hh, landings, l, next)
+    {
         HASH_DEL(landings, l);
         free(l);
     }

@@ -68,8 +68,8 @@ static pl_status_t judge_words(pl_exchange_t *x, char *reason, size_t size)
 
 static pl_status_t prepare(pl_exchange_t *x, char *reason, size_t size)
 {
-    pl_status_t status = pl_match_make(x->comm, x->ns, x->nt, x->now, x->base, x->here_owned,
-                                       &x->match);
+    pl_status_t status =
+        pl_match_make(x->comm, x->ns, x->nt, x->now, x->base, x->here_owned, &x->match);
     if (status)
         return fail(status, "matching heap objects", reason, size);
     status = pl_arrays_decide(x->comm, &x->match, x->base, &x->arrays);
@@ -87,7 +87,8 @@ static pl_status_t prepare(pl_exchange_t *x, char *reason, size_t size)
     if (!status)
         status = compare(x);
     if (!status && x->ns == 1 && x->nt > 1)
-        status = pl_nature_mark(x->target_comm, x->nt, x->first, x->here_owned, &x->match, &x->words);
+        status =
+            pl_nature_mark(x->target_comm, x->nt, x->first, x->here_owned, &x->match, &x->words);
     if (status)
         return fail(status, "comparing words", reason, size);
     return judge_words(x, reason, size);
@@ -99,8 +100,8 @@ pl_status_t pl_exchange_run(pl_exchange_t *x, char *reason, size_t size)
     if (status)
         return status;
     double t = pl_now();
-    status = pl_arrays_move(&x->arrays, &x->match, x->method, x->comm, &x->bytes_moved,
-                            &x->bytes_kept);
+    status =
+        pl_arrays_move(&x->arrays, &x->match, x->method, x->comm, &x->bytes_moved, &x->bytes_kept);
     x->move_seconds = pl_now() - t;
     if (status)
         return fail(status, "moving data", reason, size);

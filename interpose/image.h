@@ -12,7 +12,8 @@
 
 enum { PL_PAGE = 4096, PL_IMAGE_REGIONS = 32 };
 
-/* One stretch of memory of every process of the program: found by (module, part), not by address. */
+/* One stretch of memory of every process of the program: found by (module, part), not by address.
+ */
 typedef struct pl_region {
     uint32_t module; /* pl_module_t.id */
     bool thread_local_part;

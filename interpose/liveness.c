@@ -53,7 +53,7 @@ static effect_t operand_read(const question_t *q, const pl_state_t *s, const pl_
 
     if (!m->read)
         return NOTHING;
-    switch (pl_flow_where(s, m, &at)) {
+    switch (pl_state_where(s, m, &at)) {
     case PL_WHERE_EXACT:
         return covers(at, m->read, q->at) ? READS : NOTHING;
     case PL_WHERE_FRAME:
@@ -69,7 +69,7 @@ static effect_t argument_read(const question_t *q, const pl_state_t *s, const pl
 {
     pl_value_t v = s->reg[pl_argument_registers[i]];
     bool in_place = (f->arguments[i] == 'o' || f->arguments[i] == 'w') &&
-                    strchr(f->arguments, 's') && !pl_value_is_address(pl_flow_argument(s, f, 's'));
+                    strchr(f->arguments, 's') && !pl_value_is_address(pl_state_argument(s, f, 's'));
 
     if (!pl_callee_reads(f, i) && !in_place)
         return NOTHING;
@@ -77,10 +77,9 @@ static effect_t argument_read(const question_t *q, const pl_state_t *s, const pl
         return v.kind == PL_VALUE_OTHER && q->reachable ? MAY_READ : NOTHING;
     if (!q->within)
         return NOTHING;
-    int64_t bytes =
-        f->arguments[i] == 's' || (in_place && i == 1) /* of a reduction */
-            ? pl_flow_element_bytes(pl_flow_argument(s, f, 'c'), pl_flow_argument(s, f, 't'))
-            : -1;
+    int64_t bytes = pl_state_argument_bytes(s, f, i);
+    if (in_place && i == 1) /* of a reduction: as many as are sent */
+        bytes = pl_state_element_bytes(pl_state_argument(s, f, 'c'), pl_state_argument(s, f, 't'));
     if (v.kind != PL_VALUE_STACK || bytes < 0)
         return MAY_READ;
     return covers(v.n, bytes, q->at) ? READS : NOTHING;
@@ -91,13 +90,11 @@ static bool argument_overwrites(const question_t *q, const pl_state_t *s, const 
                                 int i)
 {
     pl_value_t v = s->reg[pl_argument_registers[i]];
-    int64_t bytes = 0;
+    bool sure = f->arguments[i] == 'i' || f->arguments[i] == 'w';
 
-    if (f->arguments[i] == 'i')
-        bytes = sizeof(int);
-    else if (f->arguments[i] == 'w')
-        bytes = pl_flow_element_bytes(pl_flow_argument(s, f, 'c'), pl_flow_argument(s, f, 't'));
-    return v.kind == PL_VALUE_STACK && covers(v.n, bytes, q->at);
+    if (!sure || v.kind != PL_VALUE_STACK)
+        return false;
+    return covers(v.n, pl_state_argument_bytes(s, f, i), q->at);
 }
 
 static effect_t call_effect(const question_t *q, const pl_insn_t *in, const pl_state_t *s)
@@ -131,13 +128,13 @@ static bool restores(const question_t *q, const pl_insn_t *in, const pl_state_t 
 
     if (q->saved == NONE || dst != q->saved)
         return false;
-    if (in->op == PL_OP_LOAD && pl_flow_where(s, &in->memory[0], &at) != PL_WHERE_EXACT)
+    if (in->op == PL_OP_LOAD && pl_state_where(s, &in->memory[0], &at) != PL_WHERE_EXACT)
         return false;
     if (in->op == PL_OP_POP || in->op == PL_OP_LEAVE)
         at = s->reg[in->op == PL_OP_LEAVE ? PL_RBP : PL_RSP].n; /* exact: it was found to be read */
     else if (in->op != PL_OP_LOAD)
         return false;
-    pl_value_t v = pl_flow_slot(s, at);
+    pl_value_t v = pl_state_slot(s, at);
     return v.kind == PL_VALUE_SAVED && v.n == dst;
 }
 
@@ -160,7 +157,7 @@ static effect_t stack_effect(const question_t *q, const pl_insn_t *in, const pl_
         return q->at >= -8 ? MAY_READ : LEAVES;
     for (int i = 0; i < in->memory_count; i++) {
         effect_t e = operand_read(q, s, &in->memory[i]);
-        if (in->op == PL_OP_STRING && pl_flow_where(s, &in->memory[i], &at) == PL_WHERE_EXACT)
+        if (in->op == PL_OP_STRING && pl_state_where(s, &in->memory[i], &at) == PL_WHERE_EXACT)
             e = in->memory[i].read && q->within ? MAY_READ : NOTHING;
         worst = e > worst ? e : worst;
     }
@@ -174,7 +171,7 @@ static effect_t stack_effect(const question_t *q, const pl_insn_t *in, const pl_
         return call_effect(q, in, s);
     for (int i = 0; i < in->memory_count; i++)
         if (in->memory[i].write && in->op != PL_OP_STRING &&
-            pl_flow_where(s, &in->memory[i], &at) == PL_WHERE_EXACT &&
+            pl_state_where(s, &in->memory[i], &at) == PL_WHERE_EXACT &&
             covers(at, in->memory[i].write, q->at))
             return OVERWRITES;
     pl_value_t rsp = s->reg[PL_RSP];
@@ -344,7 +341,7 @@ static pl_life_t life_of_byte(const pl_chain_t *chain, int frame, int64_t at, co
         return life;
     f = pl_life_frame(chain, frame);
     int64_t word = at & ~(int64_t)7;
-    pl_value_t v = pl_flow_slot(&f->rest.before[f->at], word);
+    pl_value_t v = pl_state_slot(&f->rest.before[f->at], word);
     if (v.kind == PL_VALUE_SAVED) {
         q.saved = v.n;
         q.reachable = q.within = false; /* no object of the program lies there */

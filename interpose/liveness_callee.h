@@ -17,6 +17,8 @@
  *   r  an object it may read, of unknown extent
  *   s  what MPI sends: elements of the type from here on (unless MPI_BOTTOM)
  *   c  how many elements, t of which type
+ *   k  a buffer that is used until a request is completed
+ *   q  as many requests as n says, one if there is no n (of an MPI of MPICH's family: ints)
  * What is missing at the end is '-'. */
 typedef struct pl_callee {
     const char *name;
@@ -32,7 +34,8 @@ extern const int8_t pl_argument_registers[6];
 /* May it read through its i-th argument, which it has? */
 static inline bool pl_callee_reads(const pl_callee_t *callee, int i)
 {
-    return callee->arguments[i] == 'r' || callee->arguments[i] == 's';
+    char letter = callee->arguments[i];
+    return letter == 'r' || letter == 's' || letter == 'k' || letter == 'q';
 }
 
 /* The name of the external function that a call or jump ends at, NULL: not external or not known.

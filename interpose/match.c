@@ -114,13 +114,13 @@ static int source_entries(const pl_snapshot_t *now, const pl_snapshot_t *base, i
 static int target_entries(const pl_snapshot_t *here, int rank, entry_t *out)
 {
     for (int64_t i = 0; i < here->record_count; i++)
-        out[i] = (entry_t){.chain = here->records[i].block.chain,
-                           .order = here->records[i].order,
-                           .flags = ENTRY_TARGET |
-                                    (here->records[i].permanent ? ENTRY_PERMANENT : 0u),
-                           .bytes = here->records[i].block.size,
-                           .rank = rank,
-                           .record = (int32_t)i};
+        out[i] =
+            (entry_t){.chain = here->records[i].block.chain,
+                      .order = here->records[i].order,
+                      .flags = ENTRY_TARGET | (here->records[i].permanent ? ENTRY_PERMANENT : 0u),
+                      .bytes = here->records[i].block.size,
+                      .rank = rank,
+                      .record = (int32_t)i};
     return (int)here->record_count;
 }
 

@@ -16,12 +16,12 @@
 typedef struct pl_object {
     uint64_t chain;
     uint32_t order;
-    bool born;     /* made after the baseline on some source */
-    bool reborn;   /* freed and made again since the baseline on some source */
+    bool born;   /* made after the baseline on some source */
+    bool reborn; /* freed and made again since the baseline on some source */
     bool permanent;
-    bool changed;  /* content differs from the baseline on some source */
+    bool changed;             /* content differs from the baseline on some source */
     bool changed_beyond_root; /* ... on a source other than rank 0 */
-    bool rows;     /* one of a list of rows: moved as part of its group */
+    bool rows;                /* one of a list of rows: moved as part of its group */
     int64_t *source, *target; /* bytes on each source and target, -1: not there */
     int sources, targets;     /* how many have it */
     /* of this process, NULL where it is not there */

@@ -47,10 +47,11 @@ static bool starts_with(const char *text, const char *const *prefixes)
 static pl_owner_t owner_by_name(const char *name)
 {
     static const char *const system[] = {
-        "libc.so",      "ld-linux",  "libm.so",   "libpthread.so", "libdl.so",  "librt.so",
-        "libgcc_s.so",  "linux-",    "libgomp.so", "libquadmath",  "libmvec",   "libresolv",
-        "libutil.so",   "libanl",    "libnss_",   "libtsan",       "libasan",   "libubsan",
-        "liblsan",      "libmpi",    "libpmpi",   NULL};
+        "libc.so",  "ld-linux",    "libm.so",    "libpthread.so", "libdl.so",
+        "librt.so", "libgcc_s.so", "linux-",     "libgomp.so",    "libquadmath",
+        "libmvec",  "libresolv",   "libutil.so", "libanl",        "libnss_",
+        "libtsan",  "libasan",     "libubsan",   "liblsan",       "libmpi",
+        "libpmpi",  NULL};
     static const char *const cxx[] = {"libstdc++", "libc++", NULL};
     static const char *const fortran[] = {"libgfortran", "libifcore", NULL};
 

@@ -9,7 +9,7 @@
 
 typedef enum pl_owner {
     PL_OWNER_PROGRAM, /* the executable and its own libraries: their data is carried over */
-    PL_OWNER_CXX,     /* libstdc++: allocates for the program, its own data stays with the process */
+    PL_OWNER_CXX, /* libstdc++: allocates for the program, its own data stays with the process */
     PL_OWNER_FORTRAN, /* libgfortran: run-time state of its own */
     PL_OWNER_SYSTEM,  /* libc, the MPI library and what they need */
     PL_OWNER_SELF,    /* libpliant.so */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * With a single source everything looks replicated. But the targets are several: what changed between
- * their own arrivals at the resize point and differs among them is private by nature. */
+ * With a single source everything looks replicated. But the targets are several: what changed
+ * between their own arrivals at the resize point and differs among them is private by nature. */
 #ifndef PLIANT_INTERPOSE_NATURE_H
 #define PLIANT_INTERPOSE_NATURE_H
 

@@ -58,8 +58,8 @@ void pl_words_describe(const pl_segment_t *s, const pl_match_t *match, int64_t w
     }
     case PL_SEGMENT_OBJECT:
         snprintf(text, size, "heap object %016lx/%u (%ld bytes) +0x%lx",
-                 (unsigned long)match->objects[s->index].chain,
-                 match->objects[s->index].order, (long)s->bytes, (unsigned long)(word * WORD));
+                 (unsigned long)match->objects[s->index].chain, match->objects[s->index].order,
+                 (long)s->bytes, (unsigned long)(word * WORD));
     }
 }
 

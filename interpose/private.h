@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Private words: changed since the baseline, and different on different processes. Harmless if nobody
- * will read them, which the machine code tells for the stack; else a reason to refuse. */
+ * Private words: changed since the baseline, and different on different processes. Harmless if
+ * nobody will read them, which the machine code tells for the stack; else a reason to refuse. */
 #ifndef PLIANT_INTERPOSE_PRIVATE_H
 #define PLIANT_INTERPOSE_PRIVATE_H
 
@@ -25,8 +25,8 @@ typedef struct pl_private_count {
 /* Is this word private? */
 bool pl_words_private(const pl_words_t *words, const pl_segment_t *segment, int64_t word);
 
-/* Counts them. chain: of this process, for what the machine code tells. Excused in data: foreign and
- * dangling pointers, and what changed on rank 0 alone, which survives every resize. */
+/* Counts them. chain: of this process, for what the machine code tells. Excused in data: foreign
+ * and dangling pointers, and what changed on rank 0 alone, which survives every resize. */
 void pl_words_count(const pl_words_t *words, const pl_match_t *match, const pl_chain_t *chain,
                     pl_private_count_t *out);
 

@@ -21,8 +21,8 @@
 
 enum {
     MAX_REQUESTS = 16,
-    PATIENCE = 8,         /* collectives more than the survey took, to come to the point again */
-    SURVEY_AHEAD = 10,    /* arrivals before the first step of a plan */
+    PATIENCE = 8,      /* collectives more than the survey took, to come to the point again */
+    SURVEY_AHEAD = 10, /* arrivals before the first step of a plan */
 };
 static const double control_interval = 0.010; /* seconds between looks at the control file */
 
@@ -35,8 +35,8 @@ typedef enum state {
 static state_t state;
 static pl_task_t task;
 static int64_t act_since, surveyed_since; /* ticks */
-static int64_t survey_ticks; /* how long the last survey took */
-static int disappointments;  /* surveys whose point did not come again, for this task */
+static int64_t survey_ticks;              /* how long the last survey took */
+static int disappointments;     /* surveys whose point did not come again, for this task */
 static const char *unresizable; /* reason, NULL: resizable */
 static pl_plan_step_t plan[PL_PLAN_STEPS_MAX];
 static int plan_count, plan_next;
@@ -448,8 +448,7 @@ void pl_resize_start(void)
     char error[PL_OPTION_ERROR_MAX];
 
     pl_trial_setup();
-    if (pl_plan_parse(pl_options.plan, plan, PL_PLAN_STEPS_MAX, &plan_count, error,
-                      sizeof error)) {
+    if (pl_plan_parse(pl_options.plan, plan, PL_PLAN_STEPS_MAX, &plan_count, error, sizeof error)) {
         plan_count = 0;
         if (pl_pool_rank == 0)
             PL_WARN("PLIANT_PLAN: %s", error);
@@ -461,8 +460,8 @@ void pl_resize_world_ready(void)
     if (pl_pool_rank == 0) {
         struct timespec start = pl_entry_start_time();
         pl_decider_init(&decider, pl_options.limit, refuse_request, NULL);
-        has_control = pl_options.control[0] &&
-                      pl_control_open(pl_options.control, &start, &control) == PL_OK;
+        has_control =
+            pl_options.control[0] && pl_control_open(pl_options.control, &start, &control) == PL_OK;
         write_status("running");
     }
     pl_evidence_on = true;

@@ -31,8 +31,8 @@ void pl_resize_finish(void);
 /* Something is due at this arrival. */
 int pl_resize_tick(pl_site_t *site, struct pl_frame *frame, int rc);
 
-/* A resize ended: back to waiting for requests, in the world as it is now. event (rank 0 only): what
- * happened. */
+/* A resize ended: back to waiting for requests, in the world as it is now. event (rank 0 only):
+ * what happened. */
 void pl_resize_done(const pl_resize_event_t *event, bool condemn_site);
 
 /* What processes new to the world must know: the plan, where the resize point is, how patiently it

@@ -84,11 +84,11 @@ static pl_site_t *add_site(pl_chain_t *chain, enum pl_call call, bool of_world)
         }
         s = &sites[site_count++];
         *s = (pl_site_t){.hash = chain->hash, .call = call};
+        s->watch = pl_trial_active ? 1 : next_watch(s);
     }
     s->chain = chain;
     s->call = call;
     s->of_world = of_world;
-    s->watch = next_watch(s);
     chain->site = s;
     return s;
 }

@@ -17,28 +17,29 @@
 enum {
     PL_REGISTERS = 6,
     PL_SMALL_OBJECT = 1 << 20, /* bytes; up to here a heap object is compared word by word */
-    PL_COPIED_OBJECT = 1 << 16, /* up to here the baseline keeps a copy, beyond samples and a hash */
+    PL_COPIED_OBJECT =
+        1 << 16, /* up to here the baseline keeps a copy, beyond samples and a hash */
     PL_SAMPLES = 384,
 };
 
 /* A live heap object. */
 typedef struct pl_record {
     pl_block_t block;
-    uint32_t order;        /* among the live ones of its chain, by age */
-    bool permanent;        /* made before main: the same memory in every run of main */
-    uint64_t hash;         /* of its bytes */
-    uint8_t *copy;         /* owned, may be NULL */
-    pl_sample_t *samples;  /* owned, may be NULL */
+    uint32_t order;       /* among the live ones of its chain, by age */
+    bool permanent;       /* made before main: the same memory in every run of main */
+    uint64_t hash;        /* of its bytes */
+    uint8_t *copy;        /* owned, may be NULL */
+    pl_sample_t *samples; /* owned, may be NULL */
     int sample_count;
 } pl_record_t;
 
 typedef struct pl_snapshot {
     const pl_chain_t *chain;
-    uintptr_t stack;                 /* the caller's stack pointer */
+    uintptr_t stack;                  /* the caller's stack pointer */
     uint64_t registers[PL_REGISTERS]; /* r15 r14 r13 r12 rbx rbp, as in pl_frame */
-    uint8_t *frame_copy;             /* from the stub's frame to pl_chain_floor: owned */
+    uint8_t *frame_copy;              /* from the stub's frame to pl_chain_floor: owned */
     size_t frame_bytes;
-    uint8_t *stack_copy;             /* in frame_copy: from `stack` to pl_chain_top */
+    uint8_t *stack_copy; /* in frame_copy: from `stack` to pl_chain_top */
     size_t stack_bytes;
     pl_image_t image;
     pl_record_t *records; /* by chain, then by order */

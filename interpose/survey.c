@@ -48,8 +48,8 @@ static pl_status_t analyse(pl_site_t *site, struct pl_frame *frame)
         status = pl_match_make(pl_control, pl_size, 0, now, site->baseline, NULL, &match);
     bool *by_words = status ? NULL : comparable(&match);
     if (!status)
-        status = pl_match_spaces(&match, now, site->baseline, NULL, &spaces[0], &spaces[1],
-                                 &spaces[2]);
+        status =
+            pl_match_spaces(&match, now, site->baseline, NULL, &spaces[0], &spaces[1], &spaces[2]);
     if (!status) {
         pl_words_input_t input = {.comm = pl_control,
                                   .ns = pl_size,

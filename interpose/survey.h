@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The survey: one iteration of the program in which every site is compared with its baseline on all
- * processes, to find the cleanest resize point: no twins, fewest private things in data, then fewest
- * private words on the stack, then the outermost. */
+ * processes, to find the cleanest resize point: no twins, fewest private things in data, then
+ * fewest private words on the stack, then the outermost. */
 #ifndef PLIANT_INTERPOSE_SURVEY_H
 #define PLIANT_INTERPOSE_SURVEY_H
 

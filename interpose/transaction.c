@@ -41,12 +41,12 @@ typedef enum role { ROLE_LEAVING, ROLE_SURVIVOR, ROLE_NEW } role_t;
 static struct {
     deal_t deal;
     role_t role;
-    MPI_Comm all;        /* sources and targets */
-    MPI_Comm world;      /* of the targets */
+    MPI_Comm all;   /* sources and targets */
+    MPI_Comm world; /* of the targets */
     MPI_Comm old_world, old_control;
     int old_size;
     int old_generation, generation; /* heap and handles */
-    pl_snapshot_t *now, *first; /* of a source now; of a target at its first arrival */
+    pl_snapshot_t *now, *first;     /* of a source now; of a target at its first arrival */
     const pl_snapshot_t *base;
     struct pl_frame *frame;
     int rc;
@@ -123,8 +123,8 @@ static void make_communicators(void)
     int turn = tx.deal.transaction % TAG_SPAN;
 
     tx.all = pl_world_make(most, TAG_ALL + turn);
-    tx.world = pl_pool_rank < tx.deal.nt ? pl_world_make(tx.deal.nt, TAG_WORLD + turn)
-                                         : MPI_COMM_NULL;
+    tx.world =
+        pl_pool_rank < tx.deal.nt ? pl_world_make(tx.deal.nt, TAG_WORLD + turn) : MPI_COMM_NULL;
     PMPI_Bcast(&tx.deal, (int)sizeof tx.deal, MPI_BYTE, 0, tx.all);
 }
 
@@ -200,8 +200,12 @@ static int be_source_only(void)
     pl_trial_begin(tx.all, MPI_COMM_NULL, tx.deal.ns, tx.deal.nt, 0);
     bool ok = pl_trial_vote();
     if (ok) {
-        pl_exchange_t x = {.comm = tx.all, .ns = tx.deal.ns, .nt = tx.deal.nt, .now = tx.now,
-                           .base = tx.base, .method = pl_method_text((pl_method_t)tx.deal.method)};
+        pl_exchange_t x = {.comm = tx.all,
+                           .ns = tx.deal.ns,
+                           .nt = tx.deal.nt,
+                           .now = tx.now,
+                           .base = tx.base,
+                           .method = pl_method_text((pl_method_t)tx.deal.method)};
         ok = pl_exchange_run(&x, nobody, sizeof nobody) == PL_OK;
         pl_exchange_free(&x);
         tx.refused = !ok;

@@ -23,7 +23,7 @@ typedef struct pl_report {
     int32_t failed;
     int32_t noticed; /* sent notices to all others */
     int32_t dirty;   /* something inside MPI cannot be completed */
-    int32_t missed; /* failed because the resize point was not reached */
+    int32_t missed;  /* failed because the resize point was not reached */
     int32_t comms;
     int64_t sent, received;
     char reason[PL_REASON_MAX];
@@ -38,10 +38,10 @@ typedef struct pl_trial_state {
     int rank, size, ns, nt;
     int number; /* of the trial: old notices are recognised by it */
     double limit;
-    bool expired;      /* the time limit has passed */
-    bool notice_seen;  /* somebody gave up */
-    bool give_up;      /* this process has, or is about to */
-    bool missed;       /* ... since it will not reach the resize point */
+    bool expired;     /* the time limit has passed */
+    bool notice_seen; /* somebody gave up */
+    bool give_up;     /* this process has, or is about to */
+    bool missed;      /* ... since it will not reach the resize point */
     bool notices_sent;
     bool dirty;
     bool voted, counted; /* report sent; reports of all received */
@@ -65,12 +65,12 @@ void pl_trial_abandon(MPI_Request request);
 bool pl_trial_given_up(void);
 
 /* settle.c */
-void pl_trial_notify(void); /* tells all others that this process gives up, once */
+void pl_trial_notify(void);        /* tells all others that this process gives up, once */
 void pl_trial_report(bool failed); /* once per trial */
 bool pl_trial_all_reported(void);  /* without waiting */
 
 /* trap.c */
-void pl_trap_install(void);  /* for the process's life */
+void pl_trap_install(void); /* for the process's life */
 void pl_trap_arm(double limit_seconds);
 void pl_trap_disarm(void);
 void pl_trap_kick(void); /* makes the other processes of the node look for notices */

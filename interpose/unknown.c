@@ -20,7 +20,7 @@ static bool is_function(const char *name)
 }
 
 /* Names bound through a relocation of one module. */
-static void look_at(const ElfW(Rela) *r, size_t bytes, const ElfW(Sym) *symbols,
+static void look_at(const ElfW(Rela) * r, size_t bytes, const ElfW(Sym) * symbols,
                     const char *strings)
 {
     static char reason[160];
@@ -32,8 +32,7 @@ static void look_at(const ElfW(Rela) *r, size_t bytes, const ElfW(Sym) *symbols,
             continue;
         if (name[0] == 'P')
             name++;
-        if (strncmp(name, "MPI_", 4) || !is_function(name) ||
-            pl_call_known(name) || reason[0])
+        if (strncmp(name, "MPI_", 4) || !is_function(name) || pl_call_known(name) || reason[0])
             continue;
         snprintf(reason, sizeof reason, "it uses %s, which this version of Pliant does not know",
                  name);
@@ -46,7 +45,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
     const ElfW(Dyn) *d = NULL;
     const ElfW(Sym) *symbols = NULL;
     const char *strings = NULL;
-    const ElfW(Rela) *tables[2] = {NULL, NULL};
+    const ElfW(Rela) * tables[2] = {NULL, NULL};
     size_t bytes[2] = {0, 0};
     (void)size;
     (void)arg;
@@ -60,7 +59,8 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
     if (!m || m->owner != PL_OWNER_PROGRAM)
         return 0;
     for (; d->d_tag != DT_NULL; d++) {
-        uintptr_t p = d->d_un.d_ptr; /* the loader has made addresses of these, except in the vdso */
+        uintptr_t p =
+            d->d_un.d_ptr; /* the loader has made addresses of these, except in the vdso */
         if (d->d_tag == DT_SYMTAB)
             symbols = (const void *)p;
         if (d->d_tag == DT_STRTAB)

@@ -138,8 +138,7 @@ static void add_image(builder_t *b, const pl_words_input_t *in)
         for (size_t page = 0; page < regions[i].pages; page++, bit++) {
             if (!all[bit])
                 continue;
-            pl_segment_t *s =
-                add(b, PL_SEGMENT_IMAGE, i, (int64_t)pl_image_page_bytes(i, page));
+            pl_segment_t *s = add(b, PL_SEGMENT_IMAGE, i, (int64_t)pl_image_page_bytes(i, page));
             if (!s)
                 break;
             s->page = page;
@@ -368,8 +367,7 @@ static bool swap_object(const injection_t *j, uint64_t target, pl_word_t lead, u
 {
     pl_word_t own = pl_space_word(j->here, target);
     int at = j->here->index_of_object[pl_word_object(lead)];
-    if (own.kind != PL_WORD_OBJECT || at < 0 ||
-        pl_word_offset(own) > j->here->by_address[at].bytes)
+    if (own.kind != PL_WORD_OBJECT || at < 0 || pl_word_offset(own) > j->here->by_address[at].bytes)
         return false;
     *out = j->here->by_address[at].address + (uint64_t)pl_word_offset(own);
     return true;
@@ -409,7 +407,8 @@ static bool number_like(uint64_t bits)
     int exponent = (int)(high >> 20 & 0x7ff) - 1023;
     bool handle = (high >> 30) && (high & HANDLE_INDEX) < FEW;
 
-    return exponent > -100 && exponent < 100 && low >= SMALL && low <= UINT32_MAX - SMALL && !handle;
+    return exponent > -100 && exponent < 100 && low >= SMALL && low <= UINT32_MAX - SMALL &&
+           !handle;
 }
 
 /* The same number but for rounding. */
@@ -446,8 +445,8 @@ static uint64_t new_word(injection_t *j, const pl_segment_t *s, int64_t k, uint6
     const pl_verdict_t *v = &j->w->verdict[k];
 
     if (!v->changed) { /* numbers set-up reduced over ranks may differ in their last digits */
-        bool number = !v->differs && !(v->flags & PL_FLAG_POINTER) &&
-                      target != j->w->lead_now[k] && same_number(target, j->w->lead_now[k]);
+        bool number = !v->differs && !(v->flags & PL_FLAG_POINTER) && target != j->w->lead_now[k] &&
+                      same_number(target, j->w->lead_now[k]);
         return number ? j->w->lead_now[k] : target;
     }
     return v->flags & PL_FLAG_POINTER ? pointer_word(j, s, k, target) : value_word(j, k, target);

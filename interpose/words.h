@@ -28,11 +28,11 @@ typedef enum pl_segment_kind {
 /* A stretch of words that means the same on every process; the list is the same on all. */
 typedef struct pl_segment {
     pl_segment_kind_t kind;
-    int index;       /* of the frame (0 is the innermost), region or object */
-    size_t page;     /* image: page of the region */
-    int64_t first;   /* its first word in the vectors */
+    int index;     /* of the frame (0 is the innermost), region or object */
+    size_t page;   /* image: page of the region */
+    int64_t first; /* its first word in the vectors */
     int64_t bytes;
-    bool variable;   /* a frame whose length is not the same everywhere */
+    bool variable; /* a frame whose length is not the same everywhere */
     /* where it is on this process: as a source now and at the baseline, as a target. NULL: not
      * there, or (source, image) all zero. */
     const uint8_t *now, *base;
@@ -46,18 +46,18 @@ typedef struct pl_verdict {
 } pl_verdict_t;
 
 enum {
-    PL_FLAG_POINTER = 1, /* a pointer on some source */
-    PL_FLAG_FOREIGN = 2, /* a pointer into foreign memory on some source */
-    PL_FLAG_MOVED = 4,   /* a pointer whose offset changed on some source */
+    PL_FLAG_POINTER = 1,   /* a pointer on some source */
+    PL_FLAG_FOREIGN = 2,   /* a pointer into foreign memory on some source */
+    PL_FLAG_MOVED = 4,     /* a pointer whose offset changed on some source */
     PL_FLAG_DANGLING = 16, /* looks like a pointer into freed memory on some source */
-    PL_FLAG_NATURE = 8,  /* private by nature: differs among the targets as set-up runs */
+    PL_FLAG_NATURE = 8,    /* private by nature: differs among the targets as set-up runs */
 };
 
 typedef struct pl_words {
     pl_segment_t *segments;
     int segment_count;
-    int64_t count;           /* words in all */
-    pl_word_t *now, *base;   /* this process's, as a source */
+    int64_t count;                  /* words in all */
+    pl_word_t *now, *base;          /* this process's, as a source */
     uint64_t *lead_now, *lead_base; /* rank 0's */
     uint8_t *lead_kind;             /* now kind | base kind << 4 */
     pl_verdict_t *verdict;
@@ -68,7 +68,7 @@ typedef struct pl_words_input {
     MPI_Comm comm;
     int ns, nt;
     pl_match_t *match;
-    const bool *by_words; /* per object: compare it word by word */
+    const bool *by_words;                   /* per object: compare it word by word */
     const pl_snapshot_t *now, *base, *here; /* NULL where this process has no such role */
     const pl_space_t *now_space, *base_space;
 } pl_words_input_t;

@@ -271,7 +271,8 @@ PL_EXPORT int MPI_Finalized(int *flag)
 PL_EXPORT int MPI_Finalize(void)
 {
     if (pl_trial_active)
-        pl_trial_miss("under the new size the program called MPI_Finalize before it came to the resize point");
+        pl_trial_miss("under the new size the program called MPI_Finalize before it came to the "
+                      "resize point");
     if (!pl_enabled || !pl_world_initialised)
         return PMPI_Finalize();
     pl_resize_finish();

@@ -13,7 +13,7 @@ extern MPI_Comm pl_world;   /* stands for MPI_COMM_WORLD */
 extern MPI_Comm pl_control; /* the same processes, for our own messages */
 extern MPI_Comm pl_pool;    /* all processes; only for making communicators and waking */
 extern int pl_pool_rank, pl_pool_size;
-extern int pl_size;             /* processes the program sees */
+extern int pl_size;               /* processes the program sees */
 extern bool pl_world_initialised; /* MPI_Init was called by the present run of main */
 extern bool pl_world_finalized;
 
@@ -39,7 +39,7 @@ void pl_world_wake(int rank, const pl_order_t *order);
  * orders the process ends. */
 pl_order_t pl_world_park(void);
 
-pid_t pl_world_pid(int rank);       /* of a process of the pool on this node, else 0 */
+pid_t pl_world_pid(int rank); /* of a process of the pool on this node, else 0 */
 
 /* Before the process exits without MPI_Finalize: lets the parked ones go first, so that the
  * launcher sees the program's exit status and not that of a killed process. */

@@ -18,6 +18,7 @@ enum { KEY_MPIEXEC = 0x1000, KEY_LIBRARY, KEY_LAUNCHES, KEY_ROUNDS, KEY_ONLY, KE
 enum { CALL, HEAP };
 
 static const double most_per_call = 100, most_per_pair = 150, most_ratio = 1.01;
+static const double exact_ratio = 0.004; /* as much as two bare jobs may differ */
 
 static const struct {
     int kind;
@@ -147,20 +148,46 @@ static void print_counts(overhead_t *o, const pl_bench_count_t *counts, int kind
     }
 }
 
-static void print_loop(overhead_t *o, const pl_bench_ratio_t *jobs)
+/* Two processes that wait for each other in a loop need two idle processors. */
+static void warn_of_load(double load)
 {
-    printf("\n8-byte Allreduce on 2 processes, %ld launches of %ld turns; goal: at most %.2f times "
-           "the bare time\n",
-           o->launches, o->rounds, most_ratio);
-    printf("  %-38s %8s %8s %17s %9s %9s\n", "", "us/call", "ratio", "launches", "resident",
-           "anonymous");
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (load > 0 && load + 2 > (double)processors + 0.5)
+        printf("  The times and `to bare` are not to be trusted: %ld processors, and the load was "
+               "%.1f before the "
+               "measurement\n",
+               processors, load);
+}
+
+/* The goal is judged by the ratio within a job, which is exact on a busy machine too; and by the
+ * one to the bare job where two bare jobs do not differ. */
+static bool loop_goal_met(const pl_bench_ratio_t *jobs, int job)
+{
+    double differ = jobs[PL_BENCH_BARE_AGAIN].ratio - 1;
+    bool exact = differ < exact_ratio && -differ < exact_ratio;
+
+    if (job == PL_BENCH_BARE || job == PL_BENCH_BARE_AGAIN)
+        return true;
+    return jobs[job].within <= most_ratio && (!exact || jobs[job].ratio <= most_ratio);
+}
+
+static void print_loop(overhead_t *o, const pl_bench_ratio_t *jobs, double load)
+{
+    printf(
+        "\n8-byte Allreduce on 2 processes, %ld launches of %ld turns; goal: at most %.2f times "
+        "the bare time\n"
+        "Within: against the same processes' calls past libpliant, in turn with those through it\n",
+        o->launches, o->rounds, most_ratio);
+    printf("  %-33s %8s %7s %7s %17s %9s %9s\n", "", "us/call", "within", "to bare", "launches",
+           "resident", "anonymous");
     for (int j = 0; j < PL_BENCH_JOBS; j++) {
         const pl_bench_ratio_t *r = &jobs[j];
-        bool bare = j == PL_BENCH_BARE || j == PL_BENCH_BARE_AGAIN;
-        printf("  %-38s %8.3f %8.4f   %.4f - %.4f %5d KiB %5d KiB%s\n", job_title[j],
-               r->seconds * 1e6, r->ratio, r->low, r->high, r->resident, r->anonymous,
-               bare ? "" : verdict(o, r->ratio <= most_ratio));
+        printf("  %-33s %8.3f %7.4f %7.4f %8.4f - %.4f %5d KiB %5d KiB%s\n", job_title[j],
+               r->seconds * 1e6, r->within, r->ratio, r->low, r->high, r->resident, r->anonymous,
+               verdict(o, loop_goal_met(jobs, j)));
     }
+    warn_of_load(load);
 }
 
 static void remove_folder(const char *folder)
@@ -199,10 +226,13 @@ static pl_status_t measure_instructions(overhead_t *o, const pl_bench_t *bench)
 static pl_status_t measure_loop(overhead_t *o, const pl_bench_t *bench)
 {
     pl_bench_ratio_t jobs[PL_BENCH_JOBS];
+    double load = 0;
+
+    getloadavg(&load, 1);
     pl_status_t status = pl_bench_loop(bench, (int)o->launches, (int)o->rounds, jobs);
 
     if (status == PL_OK)
-        print_loop(o, jobs);
+        print_loop(o, jobs, load);
     return status;
 }
 

@@ -66,6 +66,7 @@ typedef enum pl_bench_job {
 typedef struct pl_bench_ratio {
     double seconds;          /* per call: the median */
     double ratio;            /* to the bare job at the same time: the median */
+    double within;           /* to the same loop of the same processes past libpliant: the median */
     double low, high;        /* of the launches' medians */
     int resident, anonymous; /* KiB of rank 0 */
 } pl_bench_ratio_t;

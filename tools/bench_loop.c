@@ -24,6 +24,11 @@ typedef struct job {
     int orders[RANKS], answers;
 } job_t;
 
+/* What a job's turns gave, one number a turn. */
+typedef struct measured {
+    double *seconds, *within;
+} measured_t;
+
 static const struct {
     const char *name, *requests;
     bool preload, pool;
@@ -158,9 +163,8 @@ static void shuffle(int *order)
     }
 }
 
-/* One launch: seconds[job][round] per call. */
 static pl_status_t take_turns(const pl_bench_t *bench, const job_t *jobs, int rounds,
-                              double *seconds[PL_BENCH_JOBS], pl_bench_ratio_t *out)
+                              measured_t m[PL_BENCH_JOBS], pl_bench_ratio_t *out)
 {
     struct loop_answer answer;
     int sequence[PL_BENCH_JOBS];
@@ -173,7 +177,8 @@ static pl_status_t take_turns(const pl_bench_t *bench, const job_t *jobs, int ro
             int j = sequence[k];
             if (turn(bench, &jobs[j], &answer) != PL_OK)
                 return PL_ERR_IO;
-            seconds[j][i < 0 ? 0 : i] = answer.seconds;
+            m[j].seconds[i < 0 ? 0 : i] = answer.seconds;
+            m[j].within[i < 0 ? 0 : i] = answer.seconds / answer.seconds_past;
             out[j].resident = answer.resident;
             out[j].anonymous = answer.anonymous;
         }
@@ -181,7 +186,7 @@ static pl_status_t take_turns(const pl_bench_t *bench, const job_t *jobs, int ro
     return PL_OK;
 }
 
-static pl_status_t one_launch(const pl_bench_t *bench, int rounds, double *seconds[PL_BENCH_JOBS],
+static pl_status_t one_launch(const pl_bench_t *bench, int rounds, measured_t m[PL_BENCH_JOBS],
                               pl_bench_ratio_t *out)
 {
     job_t jobs[PL_BENCH_JOBS];
@@ -192,7 +197,7 @@ static pl_status_t one_launch(const pl_bench_t *bench, int rounds, double *secon
     for (int j = 0; j < PL_BENCH_JOBS && status == PL_OK; j++)
         status = begin(bench, (pl_bench_job_t)j, &jobs[j]);
     if (status == PL_OK)
-        status = take_turns(bench, jobs, rounds, seconds, out);
+        status = take_turns(bench, jobs, rounds, m, out);
     for (int j = 0; j < PL_BENCH_JOBS; j++) {
         pl_status_t ended = end(bench, &jobs[j], status == PL_OK);
         status = status == PL_OK ? ended : status;
@@ -201,53 +206,56 @@ static pl_status_t one_launch(const pl_bench_t *bench, int rounds, double *secon
 }
 
 /* The medians of one launch. */
-static void summarise(double *seconds[PL_BENCH_JOBS], double *ratios, int rounds, int launch,
-                      double times[][PL_BENCH_JOBS], double all[][PL_BENCH_JOBS])
+static void summarise(measured_t m[PL_BENCH_JOBS], double *ratios, int rounds,
+                      pl_bench_ratio_t out[PL_BENCH_JOBS])
 {
     for (int j = PL_BENCH_JOBS - 1; j >= 0; j--) { /* the bare one last: median sorts */
         for (int i = 0; i < rounds; i++)
-            ratios[i] = seconds[j][i] / seconds[PL_BENCH_BARE][i];
-        all[launch][j] = median(ratios, rounds);
-        times[launch][j] = median(seconds[j], rounds);
+            ratios[i] = m[j].seconds[i] / m[PL_BENCH_BARE].seconds[i];
+        out[j].ratio = median(ratios, rounds);
+        out[j].within = median(m[j].within, rounds);
+        out[j].seconds = median(m[j].seconds, rounds);
     }
 }
 
-static void conclude(int launches, double times[][PL_BENCH_JOBS], double ratios[][PL_BENCH_JOBS],
+static void conclude(int launches, pl_bench_ratio_t one[][PL_BENCH_JOBS],
                      pl_bench_ratio_t out[PL_BENCH_JOBS])
 {
+    double seconds[launches], within[launches], ratio[launches];
+
     for (int j = 0; j < PL_BENCH_JOBS; j++) {
-        double column[launches];
-        for (int l = 0; l < launches; l++)
-            column[l] = times[l][j];
-        out[j].seconds = median(column, launches);
-        for (int l = 0; l < launches; l++)
-            column[l] = ratios[l][j];
-        out[j].ratio = median(column, launches);
-        out[j].low = column[0];
-        out[j].high = column[launches - 1];
+        for (int l = 0; l < launches; l++) {
+            seconds[l] = one[l][j].seconds;
+            within[l] = one[l][j].within;
+            ratio[l] = one[l][j].ratio;
+        }
+        out[j] = one[0][j];
+        out[j].seconds = median(seconds, launches);
+        out[j].within = median(within, launches);
+        out[j].ratio = median(ratio, launches);
+        out[j].low = ratio[0];
+        out[j].high = ratio[launches - 1];
     }
 }
 
 pl_status_t pl_bench_loop(const pl_bench_t *bench, int launches, int rounds,
                           pl_bench_ratio_t out[PL_BENCH_JOBS])
 {
-    double times[launches][PL_BENCH_JOBS], ratios[launches][PL_BENCH_JOBS];
-    double *memory = calloc((size_t)rounds * (PL_BENCH_JOBS + 1), sizeof *memory);
-    double *seconds[PL_BENCH_JOBS];
-    pl_bench_ratio_t found[PL_BENCH_JOBS] = {0};
+    pl_bench_ratio_t one[launches][PL_BENCH_JOBS];
+    size_t n = (size_t)rounds;
+    double *memory = calloc(n * (2 * PL_BENCH_JOBS + 1), sizeof *memory);
+    measured_t m[PL_BENCH_JOBS];
     pl_status_t status = memory ? PL_OK : PL_ERR_NOMEM;
 
-    for (int j = 0; memory && j < PL_BENCH_JOBS; j++)
-        seconds[j] = memory + (size_t)rounds * (size_t)j;
+    for (size_t j = 0; memory && j < PL_BENCH_JOBS; j++)
+        m[j] = (measured_t){memory + 2 * n * j, memory + 2 * n * j + n};
     for (int l = 0; l < launches && status == PL_OK; l++) {
-        status = one_launch(bench, rounds, seconds, found);
+        status = one_launch(bench, rounds, m, one[l]);
         if (status == PL_OK)
-            summarise(seconds, memory + (size_t)rounds * PL_BENCH_JOBS, rounds, l, times, ratios);
+            summarise(m, memory + 2 * n * PL_BENCH_JOBS, rounds, one[l]);
     }
     free(memory);
-    if (status != PL_OK)
-        return status;
-    conclude(launches, times, ratios, found);
-    memcpy(out, found, sizeof found);
-    return PL_OK;
+    if (status == PL_OK)
+        conclude(launches, one, out);
+    return status;
 }

@@ -8,7 +8,7 @@
 
 typedef struct comms {
     MPI_Comm all, half, leaders, ring;
-    int weight_key;
+    int left, right, weight_key;
 } comms_t;
 
 typedef struct block {
@@ -32,6 +32,7 @@ static void comms_create(comms_t *c, long *weight)
     MPI_Group_free(&group);
     MPI_Group_free(&world);
     MPI_Cart_create(c->all, 1, &size, &periodic, 0, &c->ring);
+    MPI_Cart_shift(c->ring, 0, 1, &c->left, &c->right);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &c->weight_key, NULL);
     MPI_Comm_set_attr(c->ring, c->weight_key, weight);
 }
@@ -60,14 +61,13 @@ static long sum_by_halves(const comms_t *c, long part)
 
 static void shift(const comms_t *c, block_t *b, int it)
 {
-    int left, right, found;
+    int found;
     int *tag_ub;
 
-    MPI_Cart_shift(c->ring, 0, 1, &left, &right);
     MPI_Comm_get_attr(c->ring, MPI_TAG_UB, &tag_ub, &found);
     int tag = found ? *tag_ub - it % 5 : 0;
-    MPI_Sendrecv(&b->value[b->mine], 1, MPI_LONG, right, tag, &b->value[0], 1, MPI_LONG, left, tag,
-                 c->ring, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&b->value[b->mine], 1, MPI_LONG, c->right, tag, &b->value[0], 1, MPI_LONG, c->left,
+                 tag, c->ring, MPI_STATUS_IGNORE);
 }
 
 static long mix(const comms_t *c, block_t *b, long total)
