@@ -9,7 +9,7 @@
 #include "interpose/transaction.h"
 #include "interpose/world.h"
 
-enum { MAX_PERIOD = 64, TEXT = 256 };
+enum { MAX_PERIOD = 256, TEXT = 256 };
 static const double round_seconds = 0.020;
 
 static pl_round_t payload;

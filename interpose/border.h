@@ -83,6 +83,9 @@ void pl_trial_refuse(const char *call) __attribute__((noreturn));
  * the result for the program. comm is the program's handle (may be MPI_COMM_WORLD). */
 int pl_arrive(enum pl_call call, MPI_Comm comm, int rc);
 
+/* A communicator is gone: MPI may give its handle to another one. */
+void pl_sites_forget_comm(MPI_Comm comm);
+
 /* Resizes are refused from now on; the first reason is kept. reason: static storage. */
 void pl_not_resizable(const char *reason);
 

@@ -78,8 +78,6 @@ static effect_t argument_read(const question_t *q, const pl_state_t *s, const pl
     if (!q->within)
         return NOTHING;
     int64_t bytes = pl_state_argument_bytes(s, f, i);
-    if (in_place && i == 1) /* of a reduction: as many as are sent */
-        bytes = pl_state_element_bytes(pl_state_argument(s, f, 'c'), pl_state_argument(s, f, 't'));
     if (v.kind != PL_VALUE_STACK || bytes < 0)
         return MAY_READ;
     return covers(v.n, bytes, q->at) ? READS : NOTHING;

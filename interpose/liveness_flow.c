@@ -64,8 +64,10 @@ static void store(const step_t *t, const pl_operand_t *m, pl_value_t v, int sure
     }
     if (pl_value_is_address(v))
         leak(t);
-    if (where == PL_WHERE_EXACT)
-        pl_state_overwrite(t->s, at, sure ? sure : 64);
+    if (where == PL_WHERE_EXACT && sure)
+        pl_state_overwrite(t->s, at, sure);
+    else if (where == PL_WHERE_EXACT) /* it reads there too, and not less than it writes */
+        pl_state_disturb(t->s, at, at + m->read);
     else if (where == PL_WHERE_FRAME || (where == PL_WHERE_POINTER && t->flow->careful))
         pl_state_disturb(t->s, LOWEST, HIGHEST);
 }

@@ -158,6 +158,10 @@ int64_t pl_state_argument_bytes(const pl_state_t *s, const pl_callee_t *f, int i
     switch (f->arguments[i]) {
     case 'i':
         return sizeof(int);
+    case 'o':
+        if (i != 1 || f->arguments[0] != 's') /* a reduction writes what it is sent */
+            return -1;
+        /* fall through */
     case 's':
     case 'w':
         return pl_state_element_bytes(pl_state_argument(s, f, 'c'), pl_state_argument(s, f, 't'));

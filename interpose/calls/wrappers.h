@@ -64,6 +64,8 @@ static inline void pl_made(pl_handle_kind_t kind, int handle, const void *caller
 
 static inline void pl_freed_handle(pl_handle_kind_t kind, int handle, const void *caller)
 {
+    if (kind == PL_HANDLE_COMM)
+        pl_sites_forget_comm(handle);
     if (!pl_caller_is_mpi(caller))
         pl_handle_freed(kind, handle);
 }
