@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "interpose/arrays.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,6 +362,27 @@ static void clear_unused(const pl_array_case_t *c)
         pl_view_write(v, at, zero, v->bytes - at < 8 ? v->bytes - at : 8);
 }
 
+/* What all sources have alike beside a block: rank 0's is as good as any. Collective. */
+static pl_status_t copy_common(const pl_array_case_t *c, MPI_Comm comm, int rank)
+{
+    bool below = c->layout.lo > 0;
+    int64_t bytes = (c->layout.lo + c->layout.hi) * c->layout.unit;
+    int ok = bytes <= INT_MAX, all_ok;
+    char *buffer = ok ? malloc((size_t)bytes + 1) : NULL;
+
+    ok = buffer != NULL;
+    PMPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, comm);
+    if (all_ok) {
+        if (rank == 0)
+            pl_view_read(&c->source, below ? 0 : c->source.bytes - bytes, buffer, bytes);
+        PMPI_Bcast(buffer, (int)bytes, MPI_BYTE, 0, comm);
+        if (c->target.bytes)
+            pl_view_write(&c->target, below ? 0 : c->target.bytes - bytes, buffer, bytes);
+    }
+    free(buffer);
+    return all_ok ? PL_OK : PL_ERR_NOMEM;
+}
+
 pl_status_t pl_arrays_move(const pl_arrays_t *arrays, const pl_match_t *match, const char *method,
                            MPI_Comm comm, int64_t *moved, int64_t *kept)
 {
@@ -384,6 +406,9 @@ pl_status_t pl_arrays_move(const pl_arrays_t *arrays, const pl_match_t *match, c
     pl_status_t status =
         n ? pl_move_arrays(method, list, n, match->ns, match->nt, comm, &stats) : PL_OK;
     free(list);
+    for (int i = 0; i < arrays->count && !PL_OFF(arrays); i++)
+        if (!status && arrays->cases[i].common && arrays->cases[i].move)
+            status = copy_common(&arrays->cases[i], comm, rank);
     for (int i = 0; i < arrays->count; i++)
         if (arrays->cases[i].unused && arrays->cases[i].move)
             clear_unused(&arrays->cases[i]);
@@ -411,6 +436,8 @@ int pl_arrays_report(const pl_arrays_t *arrays, const pl_match_t *match, pl_even
                                  .moved = c->changed || c->move};
         if (c->count > 1)
             b->kind = "rows";
+        else if (c->common)
+            b->kind = "block beside replicated data";
         snprintf(b->name, sizeof b->name, "heap object %016lx/%u", (unsigned long)o->chain,
                  o->order);
     }

@@ -35,6 +35,7 @@ typedef struct pl_array_case {
     pl_layout_t layout; /* DISTRIBUTED */
     bool has_layout;
     bool unused; /* its ghosts are elements nobody uses: they stay zero */
+    bool common; /* they are no ghosts but data all processes have alike, beside a block */
     bool move;
     int64_t bytes; /* over all sources */
     pl_view_t source, base, target;

@@ -9,7 +9,9 @@
 #include "interpose/heap.h"
 #include "redist/check.h"
 
-enum { ROW_SAMPLES = 4096, COUNTERS = 5, INDEX_LIMIT = 1 << 28 };
+#define NOTHING INT64_MIN /* a process that has nothing to compare */
+
+enum { ROW_SAMPLES = 4096, COUNTERS = 7, INDEX_LIMIT = 1 << 28 };
 
 enum { TRAIT_POINTERS = 1, TRAIT_NO_INDEX = 2 }; /* it holds pointers; it holds no mere indices */
 
@@ -23,6 +25,8 @@ typedef struct contest {
     int traits;
     int64_t ghosts[2];  /* bytes below and above, by messages */
     int unused[2];      /* what a halo leaves over below, above is zero on all processes */
+    int64_t end[2][2];  /* hashes of what it leaves over [side: below, above][source, target] */
+    bool alike[2];      /* that is the same on all sources, and on all targets */
     pl_check_t *result; /* per proposal, over all targets */
     int chosen;         /* -1: none */
 } contest_t;
@@ -140,15 +144,21 @@ static bool zero_bytes(const pl_view_t *view, int64_t from, int64_t bytes)
     return true;
 }
 
-/* Allocations are zero-filled: what is zero everywhere was never written, e.g. element 0 of arrays
- * that are counted from 1, or one element more than needed. */
-static void take_unused(contest_t *t)
+static int64_t surplus_of(const contest_t *t)
 {
     int64_t surplus = 0;
 
     for (int p = 0; p < t->proposals; p++)
         if (t->proposal[p].kind == PL_KIND_HALO)
             surplus = (t->proposal[p].lo + t->proposal[p].hi) * t->proposal[p].unit;
+    return surplus;
+}
+
+/* Allocations are zero-filled: what is zero everywhere was never written, e.g. element 0 of arrays
+ * that are counted from 1, or one element more than needed. */
+static void take_unused(contest_t *t)
+{
+    int64_t surplus = surplus_of(t);
     const pl_view_t *views[2] = {&t->c->source, &t->c->target};
     t->unused[0] = t->unused[1] = surplus > 0;
     for (int i = 0; i < 2; i++) {
@@ -156,6 +166,33 @@ static void take_unused(contest_t *t)
             continue;
         t->unused[0] = t->unused[0] && zero_bytes(views[i], 0, surplus);
         t->unused[1] = t->unused[1] && zero_bytes(views[i], views[i]->bytes - surplus, surplus);
+    }
+}
+
+static int64_t hash_view(const pl_view_t *view, int64_t from, int64_t bytes)
+{
+    uint64_t hash = 0;
+    while (bytes > 0) {
+        int64_t run;
+        const uint8_t *p = pl_view_at(view, from, &run);
+        run = run < bytes ? run : bytes;
+        hash = hash * 31 + pl_hash_bytes(p, (size_t)run);
+        from += run;
+        bytes -= run;
+    }
+    return (int64_t)(hash >> 1);
+}
+
+/* One allocation may hold what all processes have alike beside a block: its sizes are a halo's. */
+static void take_ends(contest_t *t)
+{
+    const pl_view_t *views[2] = {&t->c->source, &t->c->target};
+    int64_t surplus = surplus_of(t);
+
+    for (int i = 0; i < 2; i++) {
+        bool any = surplus > 0 && views[i]->bytes >= surplus;
+        t->end[0][i] = any ? hash_view(views[i], 0, surplus) : NOTHING;
+        t->end[1][i] = any ? hash_view(views[i], views[i]->bytes - surplus, surplus) : NOTHING;
     }
 }
 
@@ -169,6 +206,7 @@ static pl_status_t prepare(contest_t *t, const pl_match_t *m)
     t->traits = traits_of(&t->c->source) | traits_of(&t->c->target);
     take_ghosts(t);
     take_unused(t);
+    take_ends(t);
     t->result = calloc((size_t)t->proposals + 1, sizeof *t->result);
     t->chosen = -1;
     return t->result ? PL_OK : PL_ERR_NOMEM;
@@ -253,8 +291,30 @@ enum {
     MOST_NO_INDEX,
     MOST_USED_BELOW,
     MOST_USED_ABOVE,
-    MOST
+    MOST_ENDS, /* per side, source and target: the largest hash and minus the smallest */
+    MOST = MOST_ENDS + 8
 };
+
+static void put_ends(const contest_t *t, int64_t *most)
+{
+    for (int i = 0; i < 4; i++) {
+        int64_t hash = t->end[i / 2][i % 2];
+        most[MOST_ENDS + 2 * i] = hash;
+        most[MOST_ENDS + 2 * i + 1] = hash == NOTHING ? NOTHING : -hash;
+    }
+}
+
+static void get_ends(contest_t *t, const int64_t *most)
+{
+    for (int side = 0; side < 2; side++) {
+        t->alike[side] = true;
+        for (int i = 2 * side; i < 2 * side + 2; i++) {
+            int64_t high = most[MOST_ENDS + 2 * i], low = most[MOST_ENDS + 2 * i + 1];
+            t->alike[side] = t->alike[side] && high != NOTHING && high == -low;
+        }
+    }
+}
+
 
 /* Brings together what the processes found, in two reductions for all arrays. */
 static pl_status_t share_findings(const arena_t *a)
@@ -270,13 +330,14 @@ static pl_status_t share_findings(const arena_t *a)
         const contest_t *t = &a->list[i];
         memcpy(at, t->result, (size_t)t->proposals * sizeof *at);
         at += t->proposals;
-        const int64_t mine[MOST] = {t->ghosts[0],
-                                    t->ghosts[1],
-                                    (t->traits & TRAIT_POINTERS) != 0,
-                                    (t->traits & TRAIT_NO_INDEX) != 0,
-                                    !t->unused[0],
-                                    !t->unused[1]};
+        const int64_t mine[MOST_ENDS] = {t->ghosts[0],
+                                         t->ghosts[1],
+                                         (t->traits & TRAIT_POINTERS) != 0,
+                                         (t->traits & TRAIT_NO_INDEX) != 0,
+                                         !t->unused[0],
+                                         !t->unused[1]};
         memcpy(most[i], mine, sizeof mine);
+        put_ends(t, most[i]);
     }
     if (results && most) {
         PMPI_Allreduce(MPI_IN_PLACE, results, proposals * COUNTERS, MPI_INT64_T, MPI_SUM, a->comm);
@@ -293,13 +354,14 @@ static pl_status_t share_findings(const arena_t *a)
                     (most[i][MOST_NO_INDEX] ? TRAIT_NO_INDEX : 0);
         t->unused[0] = !most[i][MOST_USED_BELOW];
         t->unused[1] = !most[i][MOST_USED_ABOVE];
+        get_ends(t, most[i]);
     }
     pl_status_t status = results && most ? PL_OK : PL_ERR_NOMEM;
     free(results);
     free(most);
     return status;
 }
-_Static_assert(sizeof(pl_check_t) == COUNTERS * sizeof(int64_t), "reduced as five integers");
+_Static_assert(sizeof(pl_check_t) == COUNTERS * sizeof(int64_t), "reduced as so many integers");
 
 /* ---- the choice ---- */
 
@@ -374,6 +436,18 @@ static void choose_by_unused(contest_t *t)
     }
 }
 
+/* A surplus at one end that no neighbour's data explains, and that all processes have alike. */
+static void note_common(contest_t *t)
+{
+    if (t->chosen < 0 || t->proposal[t->chosen].kind != PL_KIND_HALO || t->c->unused)
+        return;
+    const pl_layout_t *l = &t->proposal[t->chosen];
+    if ((l->lo == 0) == (l->hi == 0) || !t->alike[l->lo == 0])
+        return;
+    const pl_check_t *r = &t->result[t->chosen];
+    t->c->common = r->ghost_disagree + r->reach_disagree > 0 && !t->unused[l->lo == 0];
+}
+
 /* A constant array without a layout is still right where set-up made it if it only tells how things
  * lie (indices, pointers); numbers might have been drawn differently. */
 static void without_layout(contest_t *t)
@@ -425,6 +499,8 @@ static void decide(arena_t *a)
     for (int i = 0; i < a->count; i++)
         if (!(a->list[i].traits & TRAIT_POINTERS))
             choose_by_unused(&a->list[i]);
+    for (int i = 0; i < a->count; i++)
+        note_common(&a->list[i]);
     for (int i = 0; i < a->count; i++) {
         contest_t *t = &a->list[i];
         if (t->chosen < 0) {

@@ -332,3 +332,8 @@ void pl_files_last_words(char *out, size_t size)
     if (size > 0)
         snprintf(out, size, "%s", last_words);
 }
+
+bool pl_files_input_missed(void)
+{
+    return pl_files.in_trial && pl_standard_input_missed();
+}

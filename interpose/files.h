@@ -13,6 +13,7 @@
 #ifndef PLIANT_INTERPOSE_FILES_H
 #define PLIANT_INTERPOSE_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/status.h"
@@ -42,5 +43,8 @@ void pl_files_retire(void);
 
 /* The last line that a trial printed before it was rolled back ("" if none); always terminated. */
 void pl_files_last_words(char *out, size_t size);
+
+/* In a trial: has the program tried to read standard input that was a pipe, and is gone? */
+bool pl_files_input_missed(void);
 
 #endif

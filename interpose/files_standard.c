@@ -34,6 +34,7 @@ typedef struct standard {
 
 static standard_t standard[3];
 static int muted = -1;
+static int no_input = -1; /* stands in for standard input that cannot be read again */
 static bool was_open[3];
 static off_t input_start = -1;
 
@@ -90,6 +91,25 @@ static void keep_input(standard_t *s)
     s->unread_bytes = bytes;
 }
 
+/* What set-up read from a pipe is gone. The run in a trial must not take what the program will read
+ * later; one byte shows whether it tries. */
+static void hide_input(void)
+{
+    if (!was_open[0] || input_start >= 0)
+        return;
+    no_input = pl_files_move_high(memfd_create("pliant-no-input", MFD_CLOEXEC));
+    if (no_input < 0 || write(no_input, "\n", 1) != 1 || lseek(no_input, 0, SEEK_SET) != 0)
+        PL_WARN("cannot keep a trial from standard input: %m");
+    else
+        PL_REAL(dup2)(no_input, 0);
+    pl_stream_place(stdin, -1, 0);
+}
+
+bool pl_standard_input_missed(void)
+{
+    return no_input >= 0 && lseek(no_input, 0, SEEK_CUR) > 0;
+}
+
 pl_status_t pl_standard_begin(void)
 {
     muted = pl_files_move_high(memfd_create("pliant-muted", MFD_CLOEXEC));
@@ -103,6 +123,7 @@ pl_status_t pl_standard_begin(void)
         s->copy = *pl_standard_stream(fd);
     }
     keep_input(&standard[0]);
+    hide_input();
     for (int fd = 1; fd < 3; fd++)
         if (was_open[fd])
             PL_REAL(dup2)(muted, fd);
@@ -230,4 +251,7 @@ void pl_standard_end(void)
     }
     PL_REAL(close)(muted);
     muted = -1;
+    if (no_input >= 0)
+        PL_REAL(close)(no_input);
+    no_input = -1;
 }

@@ -17,6 +17,8 @@ bool pl_standard_was_open(int fd);
  * it (if it can seek). All streams have been flushed. */
 pl_status_t pl_standard_begin(void);
 void pl_standard_rewind_input(void);
+/* In a trial: did the program read from standard input that cannot be read again? */
+bool pl_standard_input_missed(void);
 
 /* The kept descriptor, or -1. */
 int pl_standard_kept(int fd);

@@ -48,7 +48,6 @@ static bool has_control;
 static pl_decider_t decider;
 static pl_request_t request; /* being carried out */
 static bool plan_request;    /* it comes from the plan, and is held until an arrival: */
-static uint64_t hold_site;
 static int64_t hold_until;
 static double requested_at, looked_at, task_deadline;
 static char obstacle[PL_REASON_MAX];
@@ -220,7 +219,6 @@ static bool decide_by_plan(pl_round_t *round)
         return false;
     pl_request_t r = plan_request_of(plan_next);
     begin_request(&r, true);
-    hold_site = most->hash;
     hold_until = step->arrival;
     plan_next++;
     round->kind = PL_ROUND_RESIZE;
@@ -248,11 +246,11 @@ static void decide(pl_round_t *round)
     round->method = next.method < 0 ? (int)pl_options.method : next.method;
 }
 
-/* A planned resize waits for its arrival. */
+/* A planned resize waits until some site has been visited so often. */
 static bool held(void)
 {
-    const pl_site_t *site = pl_site_find(hold_site);
-    return pl_pool_rank == 0 && plan_request && site && site->arrivals < hold_until;
+    const pl_site_t *most = busiest();
+    return pl_pool_rank == 0 && plan_request && most && most->arrivals < hold_until;
 }
 
 /* ---- all processes ---- */
@@ -486,7 +484,10 @@ void pl_resize_finish(void)
     if (pl_pool_rank != 0)
         return;
     if (task.size) {
-        refuse_request(NULL, &request, reason);
+        char text[PL_REASON_MAX];
+        snprintf(text, sizeof text, "%s%s%.280s", reason, obstacle[0] ? "; until then: " : "",
+                 obstacle);
+        refuse_request(NULL, &request, text);
         if (!plan_request)
             pl_decider_finish(&decider, pl_now());
     }

@@ -411,6 +411,8 @@ static int reached(pl_site_t *site, struct pl_frame *frame, int rc)
                        .target_comm = tx.world,
                        .method = pl_method_text((pl_method_t)tx.deal.method)};
 
+    if (pl_files_input_missed())
+        pl_trial_fail("set-up reads standard input, which is a pipe and cannot be read again");
     if (pl_snapshot_take(site->chain, frame, PL_SNAPSHOT_BASELINE, &x.here_owned))
         pl_trial_fail("out of memory");
     if (!pl_trial_vote()) {

@@ -152,11 +152,31 @@ static void vote(majority_t *majority, uint64_t value)
     majority->lead += majority->value == value ? 1 : -1;
 }
 
+/* What one source owns may lie on this target as a ghost of its neighbour's. */
+static void check_ghost(const pl_layout_t *layout, int source, const pl_sample_t *sample,
+                        int my_target, const pl_view_t *mine, pl_check_t *check)
+{
+    int64_t unit = layout->unit, skip = pl_layout_skip(layout);
+    int64_t owned_end = skip + pl_layout_owned_count(layout, PL_SOURCE, source) * unit;
+    int64_t width = owned_end - sample->offset < 8 ? owned_end - sample->offset : 8;
+    int64_t first = pl_layout_owned_first(layout, PL_TARGET, my_target) * unit;
+    int64_t end = skip + pl_layout_owned_count(layout, PL_TARGET, my_target) * unit;
+    int64_t at = sample->offset + pl_layout_owned_first(layout, PL_SOURCE, source) * unit - first;
+
+    if (sample->offset < skip || width <= 0 || at < 0 || at + width > end + layout->hi * unit ||
+        (at + width > skip && at < end))
+        return;
+    bool equal = equal_values(sample->value, read_value(mine, at, width), width);
+    *(equal ? &check->reach_agree : &check->reach_disagree) += 1;
+}
+
 static void check_sample(const pl_layout_t *layout, int source, const pl_sample_t *sample,
                          uint64_t common, int my_target, const pl_view_t *mine, pl_check_t *check)
 {
     place_t place;
 
+    if (layout->lo || layout->hi)
+        check_ghost(layout, source, sample, my_target, mine, check);
     if (!find_place(layout, source, sample->offset, &place) || place.target != my_target ||
         place.offset + place.width > mine->bytes)
         return;

@@ -18,6 +18,8 @@ typedef struct pl_check {
     int64_t disagree;       /* owned by a source, and different at this target */
     int64_t ghost_agree;    /* in a source's ghosts or possible padding: equal at this target */
     int64_t ghost_disagree; /* ... or different: ghosts that were stale, or a wrong split */
+    int64_t reach_agree;    /* what a source owns, in a ghost of this target: equal */
+    int64_t reach_disagree; /* ... or different */
 } pl_check_t;
 
 /* Tests a layout on the samples of all sources (by source; a source's by rising offset): what they

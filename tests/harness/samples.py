@@ -40,6 +40,7 @@ RESIZABLE = [
     Sample("vla_stack", ("{iterations}", "1009"), digits=9),
     Sample("nested", ("{iterations}", "1501"), iterations=6, digits=7, visits=13),
     Sample("padded", ("{iterations}", "1009"), digits=7),
+    Sample("prefix_block", ("{iterations}", "behind"), digits=7),
     Sample("random_mc", ("{iterations}", "4001")),
     Sample("derived_comms", ("{iterations}", "2003")),
 ]

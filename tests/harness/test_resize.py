@@ -58,6 +58,22 @@ def chains(bench, sample):
     check_plan(bench, sample, run_bare(bench, sample, 3), "3-2-4", 3, list(zip(at, (2, 4))))
 
 
+def guarded(bench, sample):
+    """As chains, but where the machine code does not prove that a private value is dead, the resize
+    may be refused for that reason. Whatever happens, the answer is right."""
+    at = arrivals(sample, 0.2, 0.45, 0.7)
+    reference = run_bare(bench, sample, 2)
+    run = run_plan(bench, sample, "2-4-1-3", 2, list(zip(at, (4, 1, 3))))
+    pt.check_succeeded(run)
+    events = run.events("resize")
+    pt.check(len(events) == 3, f"{len(events)} outcomes: {run.tell()}")
+    for event in events:
+        refused = event["outcome"] == "refused" and (
+            "may still be needed" in event["reason"] or "already" in event["reason"])
+        pt.check(event["outcome"] == "committed" or refused, f"unexpected: {event}")
+    pt.check_same_output(reference, run, sample.digits, sample.files)
+
+
 def moments(bench, sample):
     """Odd and even arrivals, consecutive ones, the third and the last but one iteration."""
     reference = run_bare(bench, sample, 2)
@@ -96,7 +112,7 @@ def transparent(bench, sample):
     pt.check(run.err == reference.err, f"standard error differs: {run.err!r}")
 
 
-CASES = {f.__name__: f for f in (bare, chains, moments, soak, transparent)}
+CASES = {f.__name__: f for f in (bare, chains, guarded, moments, soak, transparent)}
 
 
 def test(bench, options):
