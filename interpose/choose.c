@@ -315,7 +315,6 @@ static void get_ends(contest_t *t, const int64_t *most)
     }
 }
 
-
 /* Brings together what the processes found, in two reductions for all arrays. */
 static pl_status_t share_findings(const arena_t *a)
 {

@@ -200,6 +200,20 @@ static int free_kind(pl_handle_kind_t kind, int generation, bool allowed)
     return leaked;
 }
 
+int pl_handles_free_dead(int generation)
+{
+    int leaked = 0;
+
+    for (pl_handle_t *h = newest, *previous; h; h = previous) {
+        previous = h->previous;
+        if (h->kind != PL_HANDLE_WIN || h->generation != generation || !h->dead)
+            continue;
+        leaked += free_window(h) != MPI_SUCCESS;
+        drop(h);
+    }
+    return leaked;
+}
+
 int pl_handles_free(int generation, bool collective_allowed)
 {
     MPI_Comm predefined[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};

@@ -69,6 +69,10 @@ int pl_handles_list(pl_handle_kind_t kind, int generation, int *handles, int cap
  * Returns the number of objects that could not be freed (they leak). */
 int pl_handles_free(int generation, bool collective_allowed);
 
+/* Frees the windows of the generation that the program freed while a trial could still be undone.
+ * Collective over all processes that were in the trial. Returns how many could not be freed. */
+int pl_handles_free_dead(int generation);
+
 /* Forgets the generation's handles without freeing anything. */
 void pl_handles_forget(int generation);
 

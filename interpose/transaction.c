@@ -359,6 +359,7 @@ static void commit(pl_site_t *site, pl_exchange_t *x)
     pl_clock_trial_end();
     pl_trial_end();
     pl_errhandlers_commit();
+    pl_handles_free_dead(tx.generation);
     if (tx.role == ROLE_SURVIVOR)
         free_old_world();
     pl_heap_drop(tx.old_generation);

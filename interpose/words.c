@@ -273,6 +273,12 @@ static uint8_t differing_bytes(pl_word_t mine, pl_word_t lead)
     return changed_bytes(mine, lead);
 }
 
+static bool same_object(pl_word_t a, pl_word_t b)
+{
+    return a.kind == PL_WORD_OBJECT && b.kind == PL_WORD_OBJECT &&
+           pl_word_object(a) == pl_word_object(b);
+}
+
 /* Does this process, as a source, have the segment at all? */
 static bool has_now(const pl_segment_t *s, const pl_words_input_t *in)
 {
@@ -299,11 +305,18 @@ static void combine(pl_words_t *w, const pl_words_input_t *in)
         for (int64_t k = s->first; k < s->first + (s->bytes + WORD - 1) / WORD; k++) {
             pl_word_t lead = {w->lead_now[k], w->lead_kind[k] & 15};
             w->verdict[k].differs = differing_bytes(w->now[k], lead);
+            if (same_object(w->now[k], lead)) { /* the offset: set-up's, unless it has moved */
+                w->verdict[k].flags |= w->verdict[k].differs ? PL_FLAG_OFFSETS : 0;
+                w->verdict[k].differs = 0;
+            }
             if (rank != 0)
                 w->verdict[k].changed_beyond_root = w->verdict[k].changed;
         }
     }
     or_bytes(w->verdict, (size_t)w->count * sizeof *w->verdict, in->comm);
+    for (int64_t k = 0; k < w->count; k++)
+        if ((w->verdict[k].flags & PL_FLAG_OFFSETS) && (w->verdict[k].flags & PL_FLAG_MOVED))
+            w->verdict[k].differs = 0xff;
 }
 
 pl_status_t pl_words_compare(const pl_words_input_t *in, pl_words_t *out)

@@ -50,6 +50,7 @@ enum {
     PL_FLAG_FOREIGN = 2,   /* a pointer into foreign memory on some source */
     PL_FLAG_MOVED = 4,     /* a pointer whose offset changed on some source */
     PL_FLAG_DANGLING = 16, /* looks like a pointer into freed memory on some source */
+    PL_FLAG_OFFSETS = 32, /* into one object everywhere, but at different offsets */
     PL_FLAG_NATURE = 8,    /* private by nature: differs among the targets as set-up runs */
 };
 

@@ -64,7 +64,7 @@ CASES = {
     "empty": (text(b""), None),
     "comments": (text(b"# resize 1\n\n   # nothing\n"), None),
     "binary": (text(bytes(range(256)) * 4), ("binary", "text", "byte")),
-    "long_line": (text(b"resize 1 id=" + b"x" * 5000 + b"\n"), ("long",)),
+    "long_line": (text(b"resize 1 id=" + b"x" * 5000 + b"\n"), ("at most 256", "long")),
     "ten_megabytes": (text(b"resize 1\n" * 1165085), ("large", "big", "size")),
     "directory": (directory, ("directory", "regular")),
     "vanished": (vanished, None),

@@ -43,7 +43,7 @@ for _where in ("collective", "receive", "split", "dup", "window", "finalize"):
     for _how in ("exit", "abort"):
         CASES[f"one_fails_{_where}_{_how}"] = Case(
             samples.one_rank_fails(_where, _how), 2, ((10, 3, "not"), (21, 1, OK)),
-            r"exit|MPI_Abort")
+            r"exit|MPI_Abort|MPI_Finalize")
 
 
 def check_outcomes(run, case):

@@ -33,7 +33,7 @@ static inline void mixer_step(mixer_t *m, long total)
         m->value[i] = (m->value[i] * 31 + total % 977 + m->first + i) % 10007;
 }
 
-static inline long mixer_sum(const mixer_t *m)
+static __attribute__((noinline)) long mixer_sum(const mixer_t *m)
 {
     long sum = 0, total;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One allocation, two layouts: weights that all processes have alike, before or behind a block of own
- * values. Its sizes are those of a halo, but what is beside the block is nobody's ghost.
- * usage: prefix_block [steps] [before|behind] [weights] */
+/* One allocation, two layouts: weights that all processes have alike, before or behind a block of
+ * own values. Its sizes are those of a halo, but what is beside the block is nobody's ghost. usage:
+ * prefix_block [steps] [before|behind] [weights] */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

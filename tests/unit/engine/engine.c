@@ -23,6 +23,7 @@ static struct {
     engine_outcome_t outcome;
     int rank, size, arrivals;
     bool second, active;
+    uintptr_t top; /* of the program's stack */
     int generation[2];
     pl_image_t first;
     pl_snapshot_t *base, *now, *here;
@@ -160,29 +161,26 @@ void engine_call(engine_program_t program)
     pl_call_main(0, NULL, NULL, program);
 }
 
-static void first_run(void)
+/* Both runs begin in the frame of engine_run, so that the program has the same stack. */
+__attribute__((noinline)) static void run_program(void)
 {
-    e.size = e.plan.ns;
-    e.arrivals = 0;
-    must(e.generation[0] = pl_heap_open());
-    if (_setjmp(above) == 0)
+    if (_setjmp(above) == 0) {
         engine_call(e.program);
-    if (!e.now)
+        e.outcome.finished = e.second;
+    }
+    if (!e.second && !e.now)
         abort(); /* the program ended before the resize */
+    if (e.second && e.top && e.top != pl_chain_top)
+        abort();
+    e.top = pl_chain_top;
 }
 
-static void second_run(void)
+static void begin(bool second, int size)
 {
-    e.second = true;
-    e.size = e.plan.nt;
+    e.second = second;
+    e.size = size;
     e.arrivals = 0;
-    must(e.generation[1] = pl_heap_open());
-    if (e.rank < e.plan.nt) {
-        engine_call(e.program);
-        e.outcome.finished = true;
-    } else {
-        exchange(NULL);
-    }
+    must(e.generation[second] = pl_heap_open());
 }
 
 void engine_run(engine_program_t program, const engine_plan_t *plan, engine_outcome_t *out)
@@ -193,10 +191,16 @@ void engine_run(engine_program_t program, const engine_plan_t *plan, engine_outc
     PMPI_Comm_rank(plan->comm, &e.rank);
     must(pl_image_save(&e.first));
     e.active = true;
-    if (e.rank < plan->ns)
-        first_run();
+    if (e.rank < plan->ns) {
+        begin(false, plan->ns);
+        run_program();
+    }
     pl_image_restore(&e.first);
-    second_run();
+    begin(true, plan->nt);
+    if (e.rank < plan->nt)
+        run_program();
+    else
+        exchange(NULL);
     pl_image_restore(&e.first);
     must(pl_heap_select(0));
     for (int i = 0; i < 2; i++)
