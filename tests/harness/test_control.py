@@ -71,7 +71,7 @@ CASES = {
     "fifo": (fifo, ("regular", "fifo", "pipe")),
     "symlink": (symlink, ("symbolic", "symlink", "link")),
     "writable_by_all": (writable_by_all, ("writ",)),
-    "owned_by_another": (owned_by_another, ("own",)),
+    "owned_by_another": (owned_by_another, ("own", "belongs")),
 }
 
 FILES = ("ten_megabytes", "directory", "vanished", "fifo", "symlink", "writable_by_all",
