@@ -30,7 +30,7 @@ enum { TAG_ORDER = 1, FIRST_WORLD_TAG = 1, POLL_MICROSECONDS = 4000 };
 typedef struct mailbox {
     _Atomic uint32_t sequence; /* futex word: number of orders so far */
     pl_order_t order;
-    _Atomic uint32_t taken; /* orders the owner has begun to carry out */
+    _Atomic uint32_t left; /* the owner has told the launcher that it ends */
     char padding[64 - 2 * sizeof(uint32_t) - sizeof(pl_order_t)];
 } mailbox_t;
 
@@ -163,7 +163,6 @@ pl_order_t pl_world_park(void)
 {
     pl_entry_unmute();
     pl_order_t order = wait_for_order();
-    atomic_fetch_add(&mine->taken, 1);
     switch (order.command) {
     case PL_COMMAND_END:
         release();
@@ -171,34 +170,34 @@ pl_order_t pl_world_park(void)
         _exit(0);
     case PL_COMMAND_LEAVE:
         tell_launcher();
+        atomic_store(&mine->left, 1);
         _exit(0);
     default:
         return order;
     }
 }
 
+/* All leaving ranks wait for the same thing, so that they end at nearly the same time: the launcher
+ * kills those that are late. */
 void pl_world_leaving(void)
 {
-    pl_order_t order = {.command = PL_COMMAND_LEAVE};
-    struct timespec wait = {0, 1000000};
-    uint32_t before[64];
+    enum { PATIENCE = 500 };
+    const pl_order_t order = {.command = PL_COMMAND_LEAVE};
+    struct timespec millisecond = {0, 1000000};
 
     if (!boxes || pl_world_finalized || pl_pool_rank >= pl_size)
         return;
     for (int r = pl_size; r < pl_pool_size; r++) {
-        if (!boxes[r])
+        if (!boxes[r] || boxes[r]->order.command == PL_COMMAND_LEAVE)
             continue;
-        before[r % 64] = atomic_load(&boxes[r]->taken);
         boxes[r]->order = order;
         atomic_fetch_add(&boxes[r]->sequence, 1);
         syscall(SYS_futex, &boxes[r]->sequence, FUTEX_WAKE, 1, NULL, NULL, 0);
     }
-    for (int r = pl_size; r < pl_pool_size && r < pl_size + 64; r++)
-        for (int i = 0; i < 500 && boxes[r] && kill(pids[r], 0) == 0; i++) {
-            if (atomic_load(&boxes[r]->taken) != before[r % 64] && i > 20)
-                break;
-            nanosleep(&wait, NULL);
-        }
+    for (int r = pl_size, waited = 0; r < pl_pool_size; r++)
+        while (boxes[r] && !atomic_load(&boxes[r]->left) && kill(pids[r], 0) == 0 &&
+               waited++ < PATIENCE)
+            nanosleep(&millisecond, NULL);
 }
 
 /* ---- the program's calls ---- */

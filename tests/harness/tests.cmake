@@ -54,7 +54,9 @@ foreach(sample IN LISTS resizable)
   if(NOT sample MATCHES "derived_comms|vla_stack|jacobi_rows|prefix_block")
     pliant_job_test(preload.moments.${sample} test_resize.py preload 120 --case moments --sample
                     ${sample})
-    pliant_job_test(soak.${sample} test_resize.py soak 200 --case soak --sample ${sample})
+    if(NOT sample STREQUAL "wrapper_sites") # begins in set-up, where nothing tells layouts apart
+      pliant_job_test(soak.${sample} test_resize.py soak 200 --case soak --sample ${sample})
+    endif()
   endif()
 endforeach()
 
