@@ -10,7 +10,7 @@ import pliant_test as pt
 import samples
 from test_outcomes import wait_for_text
 
-LIMIT = 120
+LIMIT = 200
 SAMPLE = samples.Sample("jacobi_halo", ("{iterations}", "203", "150", "500"), digits=8)
 
 
@@ -165,6 +165,6 @@ if __name__ == "__main__":
     parser = pt.parser(__doc__)
     parser.add_argument("--group", default="lines", choices=["lines", "files"])
     parser.add_argument("--only", choices=CASES)
-    parser.add_argument("--iterations", type=int, default=250000)
+    parser.add_argument("--iterations", type=int, default=700000)
     chosen = parser.parse_args()
     sys.exit(pt.main(test, chosen, f"control.{chosen.only or chosen.group}"))
