@@ -38,7 +38,7 @@ typedef struct pl_array_case {
     bool common; /* they are no ghosts but data all processes have alike, beside a block */
     bool move;
     int64_t bytes; /* over all sources */
-    pl_view_t source, base, target;
+    pl_view_t source, target;
     void **rows; /* storage of the views' row pointers, NULL: none */
 } pl_array_case_t;
 

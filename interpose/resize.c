@@ -362,7 +362,7 @@ static int act(pl_site_t *site, struct pl_frame *frame, int rc)
 
     switch (pl_agree_ready(&ready, reason, sizeof reason)) {
     case PL_READY_YES:
-        return pl_transaction_begin(&task, site, frame, rc, &request, pl_now() - requested_at);
+        return pl_transaction_begin(&task, site, frame, rc, pl_now() - requested_at);
     case PL_READY_NEVER:
         give_up(reason);
         return rc;

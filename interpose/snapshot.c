@@ -144,11 +144,3 @@ void pl_snapshot_free(pl_snapshot_t *s)
     pl_image_free(&s->image);
     free(s);
 }
-
-const pl_record_t *pl_snapshot_find(const pl_snapshot_t *s, uint64_t id)
-{
-    for (int64_t i = 0; i < s->record_count; i++)
-        if (s->records[i].block.id == id)
-            return &s->records[i];
-    return NULL;
-}

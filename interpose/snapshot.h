@@ -55,9 +55,6 @@ pl_status_t pl_snapshot_take(const pl_chain_t *chain, const struct pl_frame *fra
                              pl_snapshot_use_t use, pl_snapshot_t **out);
 void pl_snapshot_free(pl_snapshot_t *snapshot);
 
-/* The record with this identity, or NULL. */
-const pl_record_t *pl_snapshot_find(const pl_snapshot_t *snapshot, uint64_t id);
-
 /* Hash of memory, the same on every rank. */
 uint64_t pl_hash_bytes(const void *bytes, size_t count);
 

@@ -55,7 +55,7 @@ static struct {
     pl_quiet_t quiet;
     pl_resize_event_t event; /* rank 0 */
     double began, trial_began, agree_seconds;
-    bool voted_down, refused;
+    bool refused;
     char reason[PL_REASON_MAX];
 } tx;
 
@@ -141,9 +141,8 @@ static void make_deal(const pl_task_t *task, const pl_site_t *site)
     tx.deal.site_count = pl_sites_notes(tx.deal.sites, PL_MAX_SITES);
 }
 
-static void begin_event(const pl_site_t *site, const pl_request_t *request)
+static void begin_event(const pl_site_t *site)
 {
-    (void)request;
     tx.event = (pl_resize_event_t){.from = tx.deal.ns,
                                    .to = tx.deal.nt,
                                    .method = pl_method_text((pl_method_t)tx.deal.method),
@@ -219,21 +218,21 @@ static int be_source_only(void)
 }
 
 int pl_transaction_begin(const pl_task_t *task, pl_site_t *site, struct pl_frame *frame, int rc,
-                         const pl_request_t *request, double agree_seconds)
+                         double agree_seconds)
 {
     tx.began = pl_now();
     tx.agree_seconds = agree_seconds;
     tx.frame = frame;
     tx.rc = rc;
     tx.base = site->baseline;
-    tx.voted_down = tx.refused = false;
+    tx.refused = false;
     tx.reason[0] = 0;
     make_deal(task, site); /* rank 0's counts: its broadcast makes them everybody's */
     tx.role = pl_pool_rank < tx.deal.nt ? ROLE_SURVIVOR : ROLE_LEAVING;
     lay_old_aside();
     wake_new_ones();
     make_communicators();
-    begin_event(site, request);
+    begin_event(site);
     tx.event.seconds.acquire = pl_now() - tx.began;
 
     double t = pl_now();
@@ -417,7 +416,6 @@ static int reached(pl_site_t *site, struct pl_frame *frame, int rc)
     if (pl_snapshot_take(site->chain, frame, PL_SNAPSHOT_BASELINE, &x.here_owned))
         pl_trial_fail("out of memory");
     if (!pl_trial_vote()) {
-        tx.voted_down = true;
         pl_exchange_free(&x);
         pl_entry_jump(PL_JUMP_SETTLE);
     }

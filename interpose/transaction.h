@@ -15,9 +15,9 @@ double pl_now(void);
 
 /* On all processes of the world, at the return of the resize point's call. Returns rc if this
  * process stays as it was (the trial failed and it had no part in it); survivors and leaving
- * processes do not return: they go on elsewhere. agree_seconds, event: rank 0's. */
+ * processes do not return: they go on elsewhere. agree_seconds: rank 0's. */
 int pl_transaction_begin(const pl_task_t *task, pl_site_t *site, struct pl_frame *frame, int rc,
-                         const pl_request_t *request, double agree_seconds);
+                         double agree_seconds);
 
 /* A parked process was told to take part. */
 void pl_transaction_join(const pl_order_t *order);
